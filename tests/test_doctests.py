@@ -6,7 +6,9 @@ import pkgutil
 import re
 from operator import attrgetter
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from support.readme import PAGES, README, fenced_blocks, is_of_a_missing_framework, is_of_an_engine, is_tf_ranking
 
 import keras_softsort as ks
@@ -17,6 +19,8 @@ PUBLIC += [f"data.{name}" for name in ks.data.__all__]
 PUBLIC += [f"ops.{name}" for name in ks.ops.__all__ if not isinstance(getattr(ks.ops, name), type)]
 
 
+# Names that examples of docstrings do not import.
+NAMES = {"ks": ks, "np": np, "tf": tf}
 # Adapters, and what has to be installed for them.
 NEEDED = {"tf_ranking": "tensorflow_ranking", "beam": "apache_beam", "spark": "pyspark"}
 
@@ -32,7 +36,7 @@ def test_docstrings(name):
     part = name.split(".")[1] if "." in name else ""
     if part in NEEDED:
         pytest.importorskip(NEEDED[part])
-    result = doctest.testmod(importlib.import_module(name), report=True)
+    result = doctest.testmod(importlib.import_module(name), extraglobs=NAMES, report=True)
     assert result.failed == 0, result
 
 

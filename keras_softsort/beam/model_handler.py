@@ -33,13 +33,12 @@ class RankerModelHandler(ModelHandler):
       ValueError: `batch_items` is below 1. In the pipeline: the errors of `serving.Scorer`.
 
     Example:
-
-    >>> import apache_beam as beam  # doctest: +SKIP
-    >>> from apache_beam.ml.inference.base import KeyedModelHandler, RunInference  # doctest: +SKIP
-    >>> from keras_softsort.beam import RankerModelHandler  # doctest: +SKIP
-    >>> handler = KeyedModelHandler(RankerModelHandler("models/ranker/1"))  # doctest: +SKIP
-    >>> lists = beam.Create([("query", [[1.0, 2.0], [5.0, 0.0]])])  # doctest: +SKIP
-    >>> results = lists | RunInference(handler)  # doctest: +SKIP
+      >>> import apache_beam as beam  # doctest: +SKIP
+      >>> from apache_beam.ml.inference.base import KeyedModelHandler, RunInference  # doctest: +SKIP
+      >>> from keras_softsort.beam import RankerModelHandler  # doctest: +SKIP
+      >>> handler = KeyedModelHandler(RankerModelHandler("models/ranker/1"))  # doctest: +SKIP
+      >>> lists = beam.Create([("query", [[1.0, 2.0], [5.0, 0.0]])])  # doctest: +SKIP
+      >>> results = lists | RunInference(handler)  # doctest: +SKIP
     """
 
     def __init__(self, path: str, *, batch_items: int = 8192, max_batch_duration_secs: float | None = None) -> None:

@@ -69,9 +69,8 @@ class ReadSVMlight(GroupedFiles):
       BeamIOError: in the pipeline, the pattern matches no file.
 
     Example:
-
-    >>> from keras_softsort.beam import ReadSVMlight, WriteELWC  # doctest: +SKIP
-    >>> ReadSVMlight("train-*.txt", num_features=136) | WriteELWC("train.tfrecord", shards=8)  # doctest: +SKIP
+      >>> from keras_softsort.beam import ReadSVMlight, WriteELWC  # doctest: +SKIP
+      >>> ReadSVMlight("train-*.txt", num_features=136) | WriteELWC("train.tfrecord", shards=8)  # doctest: +SKIP
     """
 
     def __init__(self, pattern: str, *, num_features: int, zero_based: bool = False) -> None:
@@ -109,9 +108,8 @@ class ReadParquet(GroupedFiles):
       OSError, BeamIOError: in the pipeline, a file is damaged or no Parquet file; the pattern matches no file.
 
     Example:
-
-    >>> from keras_softsort.beam import ReadParquet, WriteELWC  # doctest: +SKIP
-    >>> ReadParquet("day.parquet", group="query", label="clicks") | WriteELWC("train.tfrecord")  # doctest: +SKIP
+      >>> from keras_softsort.beam import ReadParquet, WriteELWC  # doctest: +SKIP
+      >>> ReadParquet("day.parquet", group="query", label="clicks") | WriteELWC("train.tfrecord")  # doctest: +SKIP
     """
 
     def __init__(

@@ -33,10 +33,9 @@ class WriteELWC(beam.PTransform):
         `beam.MapTuple(lambda query, parts: (str(query), parts))`).
 
     Example:
-
-    >>> import apache_beam as beam  # doctest: +SKIP
-    >>> from keras_softsort.beam import WriteELWC  # doctest: +SKIP
-    >>> beam.Create([(7, ([[1.0], [2.0]], [1, 0]))]) | WriteELWC("train.tfrecord", shards=1)  # doctest: +SKIP
+      >>> import apache_beam as beam  # doctest: +SKIP
+      >>> from keras_softsort.beam import WriteELWC  # doctest: +SKIP
+      >>> beam.Create([(7, ([[1.0], [2.0]], [1, 0]))]) | WriteELWC("train.tfrecord", shards=1)  # doctest: +SKIP
     """
 
     def __init__(

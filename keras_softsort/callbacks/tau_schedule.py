@@ -37,10 +37,8 @@ class TauSchedule(keras.callbacks.Callback):
         temperature to set, or the model has none with a temperature. During training: a temperature is not positive.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> anneal = ks.TauSchedule(lambda epoch: max(0.1, 0.9 ** epoch))
-    >>> # model.fit(data, epochs=20, callbacks=[anneal])
+      >>> anneal = ks.TauSchedule(lambda epoch: max(0.1, 0.9 ** epoch))
+      >>> # model.fit(data, epochs=20, callbacks=[anneal])
     """
 
     def __init__(

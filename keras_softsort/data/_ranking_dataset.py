@@ -42,13 +42,10 @@ class RankingDataset:
         numbers or has a finite number beyond float32.
 
     Example:
-
-    >>> import numpy as np
-    >>> import keras_softsort as ks
-    >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 2, 1])
-    >>> features, labels = lists[1]
-    >>> features.shape, labels.tolist(), lists[[2, 0]].labels.tolist()
-    ((2, 6), [1.0, 0.0], [4.0, 0.0, 1.0, 2.0])
+      >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 2, 1])
+      >>> features, labels = lists[1]
+      >>> features.shape, labels.tolist(), lists[[2, 0]].labels.tolist()
+      ((2, 6), [1.0, 0.0], [4.0, 0.0, 1.0, 2.0])
     """
 
     features: np.ndarray

@@ -44,7 +44,7 @@ def batches_of_groups(
     Returns:
       A `tf.data.Dataset` of pairs (features, targets), or triples with weights `[rows]`, float32, of known cardinality.
       Lists without labels, which need `shuffle=False`, give features alone, for `model.predict` and
-      `lists.in_row_order`. Lists without items are left out.
+      `lists.in_row_order`. Lists without items are left out. The cost is that of `bucketed_batches`.
 
     Raises:
       ValueError: a group has more than `rows` rows (the message names it), there is `padding` without `rows`, no item,
@@ -52,17 +52,12 @@ def batches_of_groups(
         error of `RankingDataset`.
       TypeError: an argument has another type.
 
-    Cost: one gather per batch, and the memory of `bucketed_batches`.
-
     Example:
-
-    >>> import numpy as np
-    >>> import keras_softsort as ks
-    >>> lists = [(np.ones([n, 2]), np.arange(n)) for n in (3, 1, 2)]
-    >>> for features, targets in ks.data.batches_of_groups(lists, rows=4, shuffle=False).as_numpy_iterator():
-    ...     print(features.shape, targets.tolist())
-    (4, 2) [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0]]
-    (2, 2) [[0.0, 0.0], [0.0, 1.0]]
+      >>> lists = [(np.ones([n, 2]), np.arange(n)) for n in (3, 1, 2)]
+      >>> for features, targets in ks.data.batches_of_groups(lists, rows=4, shuffle=False).as_numpy_iterator():
+      ...     print(features.shape, targets.tolist())
+      (4, 2) [[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 0.0]]
+      (2, 2) [[0.0, 0.0], [0.0, 1.0]]
     """
     rows, seed = arguments.optional_positive_integer("rows", rows), _batching.int64_seed(seed)
     arguments.boolean("shuffle", shuffle)

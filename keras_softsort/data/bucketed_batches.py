@@ -71,13 +71,10 @@ def bucketed_batches(
     `read_parquet`: these are shared, so do not change them afterwards.
 
     Example:
-
-    >>> import numpy as np
-    >>> import keras_softsort as ks
-    >>> lists = [(np.ones([n, 2]), np.arange(n)) for n in (3, 20, 5)]
-    >>> batches = ks.data.bucketed_batches(lists, batch_size=2, boundaries=(5, 20), shuffle=False)
-    >>> next(batches.as_numpy_iterator())[1].tolist()
-    [[0.0, 1.0, 2.0, -1.0, -1.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
+      >>> lists = [(np.ones([n, 2]), np.arange(n)) for n in (3, 20, 5)]
+      >>> batches = ks.data.bucketed_batches(lists, batch_size=2, boundaries=(5, 20), shuffle=False)
+      >>> next(batches.as_numpy_iterator())[1].tolist()
+      [[0.0, 1.0, 2.0, -1.0, -1.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
     """
     batch_size = arguments.positive_integer("batch_size", batch_size)
     options = {"shuffle": shuffle, "drop_remainder": drop_remainder, "mask": mask, "rows": rows, "truncate": truncate}

@@ -33,10 +33,8 @@ class ClickLog:
       TypeError: `lists` or `items` do not hold numbers.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.data.ClickLog(lists=[0, 0], items=[[4, 2], [2, 4]], clicks=[[1, 0], [0, -1]]).mask.tolist()
-    [[True, True], [True, False]]
+      >>> ks.data.ClickLog(lists=[0, 0], items=[[4, 2], [2, 4]], clicks=[[1, 0], [0, -1]]).mask.tolist()
+      [[True, True], [True, False]]
     """
 
     lists: np.ndarray
@@ -83,7 +81,7 @@ def simulate_clicks(
     tau: float = 0.0,
     seed: int | None = None,
 ) -> ClickLog:
-    """Simulate sessions in which users click on items that they look at and find relevant.
+    """Simulate a `ClickLog` of sessions in which users click on items that they look at and find relevant.
 
     For experiments with losses of clicks, whose truth is known here. Each session shows a list, chosen at random, in
     the order of its scores. The user looks at the position r with probability `examination[r]`, and clicks on an item
@@ -100,9 +98,6 @@ def simulate_clicks(
         the Plackett-Luce distribution of the scores divided by `tau`.
       seed: integer seed, or None for another log in each call.
 
-    Returns:
-      A `ClickLog`.
-
     Raises:
       ValueError: a number or probability is out of range, a label is below 0 or missing, a score is NaN, or shapes do
         not match.
@@ -111,13 +106,10 @@ def simulate_clicks(
     Cost: O(sessions n) time and memory, for lists of up to n items.
 
     Example:
-
-    >>> import numpy as np
-    >>> import keras_softsort as ks
-    >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 3])
-    >>> log = ks.data.simulate_clicks(lists, [3, 2, 1, 1, 2, 3], sessions=100, examination=[1.0, 0.5], seed=0)
-    >>> log.items[log.lists == 1][0].tolist()
-    [5, 4]
+      >>> lists = ks.data.RankingDataset(np.eye(6), [0, 1, 2, 1, 0, 4], sizes=[3, 3])
+      >>> log = ks.data.simulate_clicks(lists, [3, 2, 1, 1, 2, 3], sessions=100, examination=[1.0, 0.5], seed=0)
+      >>> log.items[log.lists == 1][0].tolist()
+      [5, 4]
 
     Source: T. Joachims et al., "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
     """
@@ -183,12 +175,10 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
     Cost: O(rounds m) time for m pairs of an item and a position.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> log = ks.data.ClickLog([0] * 4, [[0, 1], [1, 0]] * 2, clicks=[[1, 0], [1, 0], [1, 1], [1, 0]])
-    >>> curve, seen = ks.data.examination_curve(log)
-    >>> curve.round(2).tolist(), seen
-    ([1.0, 0.25], 2)
+      >>> log = ks.data.ClickLog([0] * 4, [[0, 1], [1, 0]] * 2, clicks=[[1, 0], [1, 0], [1, 1], [1, 0]])
+      >>> curve, seen = ks.data.examination_curve(log)
+      >>> curve.round(2).tolist(), seen
+      ([1.0, 0.25], 2)
 
     Source: X. Wang et al., "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", WSDM 2018.
     """
@@ -233,7 +223,7 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
 
     Use it before a new policy is shown to users. Each click on an item i counts `new_i / old_i`: the ratio of the
     probabilities that the item is looked at under both policies. The value is the mean over sessions. Its standard
-    error takes the lists as strata.
+    error takes the lists as strata. O(sessions k) time.
 
     Args:
       log: a `ClickLog` of the old policy, which must be random.
@@ -249,14 +239,10 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
       TypeError: `log` is not a `ClickLog`.
       ValueError: shapes do not match, a probability is outside [0, 1], or `old` is 0 for an item that was clicked.
 
-    Cost: O(sessions k) time.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> log = ks.data.ClickLog(lists=[0, 0, 0, 0], items=[[0], [1], [0], [1]], clicks=[[1], [0], [1], [0]])
-    >>> round(ks.data.slate_value(log, old=[0.5, 0.5], new=[0.9, 0.1]).value, 6)
-    0.9
+      >>> log = ks.data.ClickLog(lists=[0, 0, 0, 0], items=[[0], [1], [0], [1]], clicks=[[1], [0], [1], [0]])
+      >>> round(ks.data.slate_value(log, old=[0.5, 0.5], new=[0.9, 0.1]).value, 6)
+      0.9
 
     Source: A. Swaminathan, T. Joachims, "Counterfactual Risk Minimization", ICML 2015, for the weights; for items of
     slates: S. Li et al., "Offline Evaluation of Ranking Policies with Click Models", KDD 2018.

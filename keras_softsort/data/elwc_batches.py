@@ -75,15 +75,12 @@ def elwc_batches(
       DataLossError: when iterated, a file is damaged or not a TFRecord file.
 
     Example:
-
-    >>> import tempfile
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> files = ks.data.write_elwc([([[3.0], [9.0]], [1.0, 0.0])], tempfile.mkdtemp() + "/train", features=["price"])
-    >>> spec = dict.fromkeys(["price", "label"], tf.io.FixedLenFeature([], tf.float32))
-    >>> batches = ks.data.elwc_batches(files, None, spec, "label", batch_size=16, boundaries=(3,))
-    >>> next(batches.as_numpy_iterator())[1].tolist()
-    [[1.0, 0.0, -1.0]]
+      >>> import tempfile
+      >>> files = ks.data.write_elwc([([[3.0], [9.0]], [1.0, 0.0])], tempfile.mkdtemp() + "/train", features=["price"])
+      >>> spec = dict.fromkeys(["price", "label"], tf.io.FixedLenFeature([], tf.float32))
+      >>> batches = ks.data.elwc_batches(files, None, spec, "label", batch_size=16, boundaries=(3,))
+      >>> next(batches.as_numpy_iterator())[1].tolist()
+      [[1.0, 0.0, -1.0]]
     """
     batch_size = arguments.positive_integer("batch_size", batch_size)
     shuffle_buffer = arguments.positive_integer("shuffle_buffer", shuffle_buffer)

@@ -71,13 +71,11 @@ def read_svmlight(
     Cost: linear time, and the memory of the dense features and of one block of the file.
 
     Example:
-
-    >>> import pathlib, tempfile
-    >>> import keras_softsort as ks
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
-    >>> _ = path.write_text("2 qid:7 1:0.5 3:1 # the first document of query 7\n0 qid:7 2:4\n1 qid:9 3:2\n")
-    >>> ks.data.read_svmlight(path).features.tolist()
-    [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]]
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
+      >>> _ = path.write_text("2 qid:7 1:0.5 3:1 # the first document of query 7\n0 qid:7 2:4\n1 qid:9 3:2\n")
+      >>> ks.data.read_svmlight(path).features.tolist()
+      [[0.5, 0.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 2.0]]
 
     Source: T. Joachims, SVMlight; T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 Datasets", 2013.
     """

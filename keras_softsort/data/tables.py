@@ -60,12 +60,10 @@ def from_frame(
     Cost: linear time, and the memory of the float32 features.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> frame = {"day": ["mon", "tue", "mon"], "price": [3.0, 2.5, 4.0], "sales": [1, 0, 2]}
-    >>> lists = ks.data.from_frame(frame, group="day", label="sales")
-    >>> lists.sizes.tolist(), lists.features.tolist(), lists.in_row_order(-lists.features).tolist()
-    ([2, 1], [[3.0], [4.0], [2.5]], [-3.0, -2.5, -4.0])
+      >>> frame = {"day": ["mon", "tue", "mon"], "price": [3.0, 2.5, 4.0], "sales": [1, 0, 2]}
+      >>> lists = ks.data.from_frame(frame, group="day", label="sales")
+      >>> lists.sizes.tolist(), lists.features.tolist(), lists.in_row_order(-lists.features).tolist()
+      ([2, 1], [[3.0], [4.0], [2.5]], [-3.0, -2.5, -4.0])
     """
     rows = table(frame)
     roles = Roles(rows.names, group, label, features, weight, missing=missing)
@@ -88,8 +86,8 @@ def read_parquet(
 ) -> RankingDataset:
     """Read lists from Parquet files: the rows with the same value in a group column are one list.
 
-    Use it for files larger than memory. The result is that of `from_frame`, but the table is never in memory as a
-    whole. Needs pyarrow (`pip install "keras-softsort[data]"`).
+    Use it for files larger than memory. The result is that of `from_frame`, but only its float32 features and a row
+    group are in memory. Needs pyarrow (`pip install "keras-softsort[data]"`).
 
     Args:
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. A group may have
@@ -105,12 +103,8 @@ def read_parquet(
         an error of `from_frame`, with rows counted over all files.
       OSError: a file is damaged or no Parquet file. The message has its name.
 
-    Cost: linear time, and the memory of the float32 features and of a row group.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> lists = ks.data.read_parquet("train.parquet", group="query", label="grade")  # doctest: +SKIP
+      >>> lists = ks.data.read_parquet("train.parquet", group="query", label="grade")  # doctest: +SKIP
     """
     try:
         from pyarrow import parquet  # noqa: PLC0415  (an extra)

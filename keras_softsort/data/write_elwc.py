@@ -35,7 +35,7 @@ def write_elwc(
 
     Args:
       lists: a `RankingDataset`, or an iterable of tuples: features `[n, f]`, labels `[n]` and perhaps weights `[n]`,
-        read once, one list at a time.
+        read once, with one list at a time in memory.
       path: name of the file. Several shards are `path-00000-of-00004` and so on. The folder is created if it does not
         exist.
       shards: number of files. List i goes to file i modulo `shards`.
@@ -53,16 +53,12 @@ def write_elwc(
       TypeError: an argument has another type.
       FileExistsError: a file of this name or a shard of it exists; a reader of `path-*` would mix it with these.
 
-    Cost: one pass; memory for one list.
-
     Example:
-
-    >>> import pathlib, tempfile
-    >>> import keras_softsort as ks
-    >>> lists = ks.data.RankingDataset([[0.5], [0.2], [0.9]], [1, 0, 2], sizes=[2, 1], query_ids=[7, 9])
-    >>> files = ks.data.write_elwc(lists, tempfile.mkdtemp() + "/train", shards=2)
-    >>> [pathlib.Path(file).name for file in files]
-    ['train-00000-of-00002', 'train-00001-of-00002']
+      >>> import pathlib, tempfile
+      >>> lists = ks.data.RankingDataset([[0.5], [0.2], [0.9]], [1, 0, 2], sizes=[2, 1], query_ids=[7, 9])
+      >>> files = ks.data.write_elwc(lists, tempfile.mkdtemp() + "/train", shards=2)
+      >>> [pathlib.Path(file).name for file in files]
+      ['train-00000-of-00002', 'train-00001-of-00002']
     """
     shards = arguments.positive_integer("shards", shards)
     base = os.fspath(path)

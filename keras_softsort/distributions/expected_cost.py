@@ -54,13 +54,10 @@ def expected_cost(
     and O(num_samples^2.5) for their weights.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> race = ks.distributions.PlackettLuce([0.0, 0.0, 0.0])
-    >>> rank_of_item_0 = lambda orders: tf.cast(tf.argmin(orders, axis=-1), tf.float32)  # from 0
-    >>> round(float(ks.expected_cost(race, rank_of_item_0, num_samples=6, estimator="without_replacement", seed=1)), 4)
-    1.0
+      >>> race = ks.distributions.PlackettLuce([0.0, 0.0, 0.0])
+      >>> rank_of_0 = lambda orders: tf.cast(tf.argmin(orders, axis=-1), tf.float32)  # from 0
+      >>> round(float(ks.expected_cost(race, rank_of_0, num_samples=6, estimator="without_replacement", seed=1)), 4)
+      1.0
 
     Source: R. Williams, "Simple Statistical Gradient-Following Algorithms", 1992; W. Kool et al., "Buy 4 REINFORCE
     Samples, Get a Baseline for Free!", 2019, and "Estimating Gradients for Discrete Random Variables by Sampling

@@ -56,11 +56,9 @@ class PlackettLuce(OrderDistribution):
     float32 logits span more than 70, or float64 ones more than 600.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> race = ks.distributions.PlackettLuce([0.0, 2.0, 1.0])
-    >>> race.mode().numpy().tolist(), round(float(race.prob([1, 2, 0])), 4)
-    ([1, 2, 0], 0.4863)
+      >>> race = ks.distributions.PlackettLuce([0.0, 2.0, 1.0])
+      >>> race.mode().numpy().tolist(), round(float(race.prob([1, 2, 0])), 4)
+      ([1, 2, 0], 0.4863)
 
     Source: R. Plackett, "The Analysis of Permutations", 1975; R. Luce, "Individual Choice Behavior", 1959.
     """
@@ -98,7 +96,7 @@ class PlackettLuce(OrderDistribution):
 
         Args:
           k: number of first items; None takes `top_k`, or n if that is None.
-          num_samples, seed: number of samples to estimate from, without a gradient, and their seed; None is exact.
+          num_samples, seed: samples to estimate from, without a gradient, and their seed; None is exact.
         """
         with self._name_and_control_scope("marginal_top_k"):
             logits = self._valid_logits()

@@ -49,10 +49,8 @@ class RelaxedPlackettLuce(OrderDistribution):
     Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0]).sample(100, seed=1).shape.as_list()
-    [100, 2, 3, 3]
+      >>> ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0]).sample(100, seed=1).shape.as_list()
+      [100, 2, 3, 3]
 
     Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
     section 5.

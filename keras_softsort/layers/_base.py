@@ -52,15 +52,12 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
       TypeError: the input is not floating-point, or an option has another type.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> layer, scores = ks.SoftRankLayer(tau=1.0), tf.constant([[2.0, 5.0, 3.0]])
-    >>> [round(float(rank), 2) for rank in layer(scores)[0]]
-    [2.69, 1.06, 2.26]
-    >>> layer.tau = 0.1
-    >>> [round(float(rank), 2) for rank in layer(scores)[0]]
-    [3.0, 1.0, 2.0]
+      >>> layer, scores = ks.SoftRankLayer(tau=1.0), tf.constant([[2.0, 5.0, 3.0]])
+      >>> [round(float(rank), 2) for rank in layer(scores)[0]]
+      [2.69, 1.06, 2.26]
+      >>> layer.tau = 0.1
+      >>> [round(float(rank), 2) for rank in layer(scores)[0]]
+      [3.0, 1.0, 2.0]
     """
 
     # The number of inputs without the temperature.

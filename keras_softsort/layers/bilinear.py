@@ -36,11 +36,8 @@ class Bilinear(keras.layers.Layer):
     Cost: O(d e units) time per pair and memory for the weights.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.Bilinear(2)((tf.ones([4, 8, 3]), tf.ones([4, 8, 5]))).shape
-    TensorShape([4, 8, 2])
+      >>> ks.Bilinear(2)((tf.ones([4, 8, 3]), tf.ones([4, 8, 5]))).shape
+      TensorShape([4, 8, 2])
 
     Source: L. Yan et al., "Revisiting Two-Tower Models for Unbiased Learning to Rank", SIGIR 2022.
     """

@@ -37,11 +37,8 @@ class SinkhornLayer(TemperatureLayer):
     positions, use `tf.matmul(output, items, transpose_a=True)`.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.SinkhornLayer(tau=0.1, hard=True)(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
-    [[[0.0, 1.0], [1.0, 0.0]]]
+      >>> ks.SinkhornLayer(tau=0.1, hard=True)(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
+      [[[0.0, 1.0], [1.0, 0.0]]]
     """
 
     def __init__(
@@ -108,11 +105,8 @@ class GumbelSinkhornLayer(SinkhornLayer):
     Output: `[batch, num_samples, n, m]`. In inference all samples are equal, and only one is computed.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1)(tf.zeros([1, 2, 2]), training=True).shape.as_list()
-    [1, 3, 2, 2]
+      >>> ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1)(tf.zeros([1, 2, 2]), training=True).shape.as_list()
+      [1, 3, 2, 2]
     """
 
     def __init__(

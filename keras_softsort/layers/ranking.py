@@ -39,12 +39,9 @@ class ConcatFeatures(keras.layers.Layer):
       ValueError: there are no example features.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> items = {"price": tf.constant([[3.0, 9.0]]), "image": tf.constant([[[1.0, 2.0], [3.0, 4.0]]])}
-    >>> ks.layers.ConcatFeatures()(items, {"hour": tf.constant([[20]])}).numpy().tolist()
-    [[[20.0, 1.0, 2.0, 3.0], [20.0, 3.0, 4.0, 9.0]]]
+      >>> items = {"price": tf.constant([[3.0, 9.0]]), "image": tf.constant([[[1.0, 2.0], [3.0, 4.0]]])}
+      >>> ks.layers.ConcatFeatures()(items, {"hour": tf.constant([[20]])}).numpy().tolist()
+      [[[20.0, 1.0, 2.0, 3.0], [20.0, 3.0, 4.0, 9.0]]]
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -127,12 +124,9 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     list.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> layer = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8, dropout=0.0)
-    >>> layer(tf.ones([1, 4, 3]), mask=tf.constant([[True, True, True, False]])).shape.as_list()
-    [1, 4, 8]
+      >>> layer = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8, dropout=0.0)
+      >>> layer(tf.ones([1, 4, 3]), mask=tf.constant([[True, True, True, False]])).shape.as_list()
+      [1, 4, 8]
 
     Source: R. Pasumarthi et al., "Permutation Equivariant Document Interaction Network for Neural Learning-to-Rank",
     ICTIR, 2020.
@@ -218,13 +212,10 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     The values at padding are undefined. The output has no mask: pass the mask to the next layer that needs it.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> features, mask = tf.constant([[[1.0], [3.0], [100.0]]]), tf.constant([[True, True, False]])
-    >>> normalized = ks.layers.MaskedBatchNormalization()(features, mask=mask, training=True)
-    >>> [round(float(x), 2) for x in normalized[0, :2, 0]]
-    [-1.0, 1.0]
+      >>> features, mask = tf.constant([[[1.0], [3.0], [100.0]]]), tf.constant([[True, True, False]])
+      >>> normalized = ks.layers.MaskedBatchNormalization()(features, mask=mask, training=True)
+      >>> [round(float(x), 2) for x in normalized[0, :2, 0]]
+      [-1.0, 1.0]
 
     Source: S. Ioffe, C. Szegedy, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal
     Covariate Shift", ICML, 2015.

@@ -42,12 +42,9 @@ class GumbelSoftmaxLayer(TemperatureLayer):
     Output: a tensor of the shape of the logits, with their mask. Masked entries are 0.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> layer = ks.GumbelSoftmaxLayer(tau=0.5, k=2, hard=True, seed=1)
-    >>> layer(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
-    [[0.0, 1.0, 1.0]]
+      >>> layer = ks.GumbelSoftmaxLayer(tau=0.5, k=2, hard=True, seed=1)
+      >>> layer(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
+      [[0.0, 1.0, 1.0]]
     """
 
     def __init__(
@@ -128,11 +125,8 @@ class PlackettLuceSampler(SortingLayer):
     sample is computed.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)(tf.zeros([1, 3]), training=True).shape.as_list()
-    [1, 4, 3, 3]
+      >>> ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)(tf.zeros([1, 3]), training=True).shape.as_list()
+      [1, 4, 3, 3]
     """
 
     _rows_option = "top_k"

@@ -117,6 +117,7 @@ class LinearOperatorNeuralSort(SoftPermutation):
     Use it to sort many columns, or long lists, by the same scores. Row i of P, from 1, is
     `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. In the sorted order the weights of a
     row decrease on both sides of its own item, so only a band of the matrix matters, by whose blocks `matmul` computes.
+    `ops.neural_sort` has the source; the band is from this package.
 
     Args:
       scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.
@@ -140,12 +141,8 @@ class LinearOperatorNeuralSort(SoftPermutation):
     `sqrt(30 tau / gap)` for scores that lie evenly `gap` apart, and n if tau is large.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.linalg.LinearOperatorNeuralSort([2.0, 5.0, 3.0], tau=0.01).matvec([20.0, 50.0, 30.0]).numpy().tolist()
-    [50.0, 30.0, 20.0]
-
-    Source: see `ops.neural_sort`. The band is from this package.
+      >>> ks.linalg.LinearOperatorNeuralSort([2.0, 5.0, 3.0], tau=0.01).matvec([20.0, 50.0, 30.0]).numpy().tolist()
+      [50.0, 30.0, 20.0]
     """
 
     _method = "neural_sort"
@@ -170,21 +167,17 @@ class LinearOperatorSoftSort(SoftPermutation):
     """SoftSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.
 
     Row i of P is `softmax_j(-|sort(s)_i - s_j| / tau)`. The weights factor along the sorted order, so a product is two
-    first-order recurrences: O(n log n) time and O(n) memory per list. For other powers of the distance, `ops.soft_sort`
-    forms the matrix. Gradients, numbers that are not finite, attributes and errors are as in
-    `LinearOperatorNeuralSort`.
+    first-order recurrences: O(n log n) time and O(n) memory per list. For other powers of the distance,
+    `ops.soft_sort`, which has the source, forms the matrix. Gradients, numbers that are not finite, attributes and
+    errors are as in `LinearOperatorNeuralSort`.
 
     Args:
       scores, mask, direction, name: as in `LinearOperatorNeuralSort`.
       tau: as in `LinearOperatorNeuralSort`, but in units of the scores.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.linalg.LinearOperatorSoftSort([2.0, 5.0, 3.0], tau=0.01).matvec([20.0, 50.0, 30.0]).numpy().tolist()
-    [50.0, 30.0, 20.0]
-
-    Source: see `ops.soft_sort`. The recurrences are from this package.
+      >>> ks.linalg.LinearOperatorSoftSort([2.0, 5.0, 3.0], tau=0.01).matvec([20.0, 50.0, 30.0]).numpy().tolist()
+      [50.0, 30.0, 20.0]
     """
 
     _method = "soft_sort"

@@ -170,12 +170,8 @@ class ListLoss(WeightedLoss):
     seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
 
     Groups: the rows of a group may be anywhere in the batch, and their order is that of the list. Group ids are
-    integers, below 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. `y_true` may also be a
-    tuple of ids, of any integer type, and labels where Keras is not in between (`fit` takes tensors only). A group with
-    valid rows is a list, even if it has one row; a group of padding does not count. With reduction None there is a loss
-    per row: that of a group at its first row, and 0 at the others. XLA compiles one program for all batches with this
-    number of rows. Noisy losses draw different noise than with padded lists. A group that is split between batches or
-    replicas is several lists.
+    integers, below 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. A group that is split
+    between batches or replicas is several lists. `docs/guides/tabular-ranks.md` has the rest.
 
     Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
     padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
@@ -188,15 +184,12 @@ class ListLoss(WeightedLoss):
         Ragged lists are no error if the longest list of a batch has one item.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> class FirstRankLoss(ks.losses.ListLoss):  # 1 minus the weight of the best item at rank 1 of a soft permutation
-    ...     def list_losses(self, lists, y_pred):  # `lists` has labels, mask and weights, each [batch, n]
-    ...         best = tf.one_hot(tf.argmax(lists.labels, axis=-1), tf.shape(y_pred)[-1])
-    ...         return 1 - lists.mean_over_items(best * y_pred[:, 0, :]) * lists.sizes()
-    >>> round(float(FirstRankLoss()([[0.0, 9.0, 5.0]], ks.ops.neural_sort([[1.0, 3.0, 2.0]], tau=0.01))), 6)
-    0.0
+      >>> class FirstRankLoss(ks.losses.ListLoss):  # 1 minus the weight of the best item at rank 1 of a permutation
+      ...     def list_losses(self, lists, y_pred):  # `lists` has labels, mask and weights, each [batch, n]
+      ...         best = tf.one_hot(tf.argmax(lists.labels, axis=-1), tf.shape(y_pred)[-1])
+      ...         return 1 - lists.mean_over_items(best * y_pred[:, 0, :]) * lists.sizes()
+      >>> round(float(FirstRankLoss()([[0.0, 9.0, 5.0]], ks.ops.neural_sort([[1.0, 3.0, 2.0]], tau=0.01))), 6)
+      0.0
     """
 
     _fixed_names = (*WeightedLoss._fixed_names, "lists", "padding")

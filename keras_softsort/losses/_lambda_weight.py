@@ -49,12 +49,9 @@ class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
       TypeError: an argument has another type.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=lambda ranks: 1 / tf.sqrt(ranks))
-    >>> round(float(ks.RankNetLoss(lambda_weight=weight)([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
-    0.2485
+      >>> weight = ks.losses.LambdaWeight("ndcg", k=10, discount=lambda ranks: 1 / tf.sqrt(ranks))
+      >>> round(float(ks.RankNetLoss(lambda_weight=weight)([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
+      0.2485
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010; X. Wang et al.,
     "The LambdaLoss Framework for Ranking Metric Optimization", CIKM 2018.

@@ -22,8 +22,7 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
     """Base class of metrics that measure each list and take the weighted mean over lists.
 
     Args:
-      lists, padding, name, dtype: see `NDCG`.
-      **unknown: other names are an error, which says what the argument is called here.
+      lists, padding, name, dtype, **unknown: see `NDCG`. Other names are an error.
     """
 
     predicts = "scores or matrices"

@@ -67,10 +67,8 @@ class PermutationAccuracy(OrderMetric):
     for scores.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.PermutationAccuracy()([[1, 2, 3], [1, 2, 3]], [[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
-    0.5
+      >>> float(ks.PermutationAccuracy()([[1, 2, 3], [1, 2, 3]], [[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
+      0.5
     """
 
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
@@ -85,10 +83,8 @@ class ElementwiseAccuracy(OrderMetric):
     It also counts lists that are nearly sorted. The rest is as in `PermutationAccuracy`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ElementwiseAccuracy()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]]))
-    0.5
+      >>> float(ks.ElementwiseAccuracy()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]]))
+      0.5
     """
 
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:

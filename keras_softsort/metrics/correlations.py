@@ -111,10 +111,8 @@ class KendallTau(CorrelationMetric):
     do not count. O(n log n) time and O(n) memory per list of scores; O(n^2) for a matrix.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.KendallTau()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)
-    0.6667
+      >>> round(float(ks.KendallTau()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)
+      0.6667
     """
 
     _operator = staticmethod(ops.kendall_tau)
@@ -128,10 +126,8 @@ class SpearmanCorrelation(CorrelationMetric):
     in `KendallTau`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.SpearmanCorrelation()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)
-    0.8
+      >>> round(float(ks.SpearmanCorrelation()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)
+      0.8
     """
 
     _operator = staticmethod(ops.spearman_correlation)

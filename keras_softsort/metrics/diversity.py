@@ -49,10 +49,8 @@ class AlphaDCG(TopicMetric):
       y_pred, sample_weight: see `NDCG`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.AlphaDCG()([[[1, 0], [1, 0], [0, 1]]], [[3.0, 2.0, 1.0]])), 4)
-    1.8155
+      >>> round(float(ks.AlphaDCG()([[[1, 0], [1, 0], [0, 1]]], [[3.0, 2.0, 1.0]])), 4)
+      1.8155
     """
 
     _measures = staticmethod(alpha_dcg_measures)
@@ -85,10 +83,8 @@ class PrecisionIA(TopicMetric, RelevanceMetric):
       y_pred, sample_weight: see `Precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.PrecisionIA(k=2)([[[1, 0], [1, 0], [0, 1]]], [[3.0, 2.0, 1.0]]))
-    0.5
+      >>> float(ks.PrecisionIA(k=2)([[[1, 0], [1, 0], [0, 1]]], [[3.0, 2.0, 1.0]]))
+      0.5
     """
 
     _measures = staticmethod(precision_ia_measures)

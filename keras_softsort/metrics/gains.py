@@ -45,10 +45,8 @@ class NDCG(RankingMetric):
         can hold only one item.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.NDCG(k=2)([[2, 0, 1, -1]], [[0.3, 0.9, 0.4, 5.0]])), 4)
-    0.1738
+      >>> round(float(ks.NDCG(k=2)([[2, 0, 1, -1]], [[0.3, 0.9, 0.4, 5.0]])), 4)
+      0.1738
     """
 
     _measures = staticmethod(ndcg_measures)
@@ -77,10 +75,8 @@ class DCG(RankingMetric):
       k, gain, discount, ties, **kwargs: see `NDCG`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.DCG()([[2, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
-    2.1309
+      >>> round(float(ks.DCG()([[2, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
+      2.1309
     """
 
     _measures = staticmethod(dcg_measures)

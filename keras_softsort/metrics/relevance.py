@@ -35,10 +35,8 @@ class Precision(RelevanceMetric):
         its items. Items of weight 0 are left out.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.Precision(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)
-    0.5
+      >>> round(float(ks.Precision(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)
+      0.5
     """
 
     _measures = staticmethod(precision_measures)
@@ -52,10 +50,8 @@ class Recall(RelevanceMetric):
     `Precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.Recall(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)
-    0.3333
+      >>> round(float(ks.Recall(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)
+      0.3333
     """
 
     _measures = staticmethod(recall_measures)
@@ -68,10 +64,8 @@ class Hits(RelevanceMetric):
     Use it if one relevant item is enough. The rest is as in `Precision`; see `ops.hits` for ties.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.Hits(k=2)([[1, 0, 0], [1, 0, 0]], [[0.3, 0.9, 0.4], [0.5, 0.9, 0.4]])), 4)
-    0.5
+      >>> round(float(ks.Hits(k=2)([[1, 0, 0], [1, 0, 0]], [[0.3, 0.9, 0.4], [0.5, 0.9, 0.4]])), 4)
+      0.5
     """
 
     _measures = staticmethod(hits_measures)
@@ -84,10 +78,8 @@ class MRR(RelevanceMetric):
     Use it for known items and answers. The formula and source are those of `ops.mrr`. The rest is as in `Precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.MRR()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
-    0.5
+      >>> round(float(ks.MRR()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
+      0.5
     """
 
     _measures = staticmethod(mrr_measures)
@@ -101,10 +93,8 @@ class MeanAveragePrecision(RelevanceMetric):
     items, also those after rank k. The rest is as in `Precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.MeanAveragePrecision()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
-    0.5833
+      >>> round(float(ks.MeanAveragePrecision()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
+      0.5833
     """
 
     _measures = staticmethod(mean_average_precision_measures)
@@ -122,10 +112,8 @@ class AverageRelevancePosition(RankingMetric):
       ties, **kwargs: see `NDCG`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.AverageRelevancePosition()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
-    2.5
+      >>> round(float(ks.AverageRelevancePosition()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
+      2.5
     """
 
     _measures = staticmethod(average_relevance_position_measures)
@@ -148,10 +136,8 @@ class OrderedPairAccuracy(RankingMetric):
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.OrderedPairAccuracy()([[2, 0, 1]], [[0.3, 0.9, 0.1]])), 4)
-    0.3333
+      >>> round(float(ks.OrderedPairAccuracy()([[2, 0, 1]], [[0.3, 0.9, 0.1]])), 4)
+      0.3333
     """
 
     _measures = staticmethod(ordered_pair_accuracy_measures)

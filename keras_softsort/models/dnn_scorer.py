@@ -30,7 +30,7 @@ def dnn_scorer(
     A good first ranker. The features of an item and of its list are concatenated in the order of `ConcatFeatures`, with
     the output of `attention` if it is given. They pass the hidden layers (dense, batch normalization, activation,
     dropout) and a dense layer with one output. Without `attention` the score of an item does not depend on the other
-    items.
+    items, and the cost is linear in their number.
 
     Args:
       example_features: features of an item. An integer d: the model takes one tensor `[batch, n, d]`. A dictionary: it
@@ -58,13 +58,9 @@ def dnn_scorer(
         `attention` is given without `mask_name`.
       TypeError: an argument has another type.
 
-    Cost: that of the layers, which is linear in the number of items unless `attention` is given.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> sorted(ks.models.dnn_scorer(5, hidden_units=(16,), mask_name="mask").input)
-    ['features', 'mask']
+      >>> sorted(ks.models.dnn_scorer(5, hidden_units=(16,), mask_name="mask").input)
+      ['features', 'mask']
 
     Source: TF-Ranking's `DNNScorer`, with `hidden_layer_dims=hidden_units` and `batch_norm_moment=batch_norm`.
     """

@@ -23,11 +23,12 @@ def gam_scorer(
     mask_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make a Keras model that scores each item by a generalized additive model: features to scores `[batch, n]`.
+    """Make a Keras model as `dnn_scorer` does, but one that scores each item by a generalized additive model.
 
     Use it where each feature's part in a score must be read off. The score of an item with features x in a list with
     context c is `s(x, c) = sum_f w_f(c) g_f(x_f)`. Each number x_f has its own small network g_f. Without context all
     weights w_f are 1. With context, `w(c) = sum_j softmax(h_j(c_j))`, and each context feature c_j has a network h_j.
+    The small networks are computed side by side.
 
     `keras.Model(model.input, model.get_layer("contributions").output)` gives the contribution of each feature,
     `[batch, n, f]`, which sum to the scores over f. Features are in the order of their names, and one of size d has d
@@ -39,20 +40,13 @@ def gam_scorer(
       hidden_units: sizes of the hidden layers of each network; at least one.
       batch_norm: momentum of batch normalization after each hidden dense layer; `None` for none.
 
-    Returns:
-      A functional Keras model, with inputs and scores as of `dnn_scorer`.
-
     Raises:
       ValueError, TypeError: as for `dnn_scorer`; or there are no hidden units, or `input_normalization` changes the
         number of features.
 
-    Cost: that of f small networks, computed side by side.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.models.gam_scorer(5, hidden_units=(4,)).get_layer("contributions").output.shape[-1]
-    5
+      >>> ks.models.gam_scorer(5, hidden_units=(4,)).get_layer("contributions").output.shape[-1]
+      5
 
     Source: H. Zhuang et al., "Interpretable Ranking with Generalized Additive Models", WSDM, 2021.
     """

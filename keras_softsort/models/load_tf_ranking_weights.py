@@ -27,13 +27,9 @@ def load_tf_ranking_weights(model: Any, saved_model: str | os.PathLike[str]) -> 
       ValueError: the folder holds no such SavedModel, or its weights have other shapes. The message names the first
         weight that differs.
 
-    Cost: reads the file once.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> scorer = ks.models.dnn_scorer(10, hidden_units=(32, 16), batch_norm=0.9)
-    >>> ks.models.load_tf_ranking_weights(scorer, "tf_ranking/export/latest_model")  # doctest: +SKIP
+      >>> scorer = ks.models.dnn_scorer(10, hidden_units=(32, 16), batch_norm=0.9)
+      >>> ks.models.load_tf_ranking_weights(scorer, "tf_ranking/export/latest_model")  # doctest: +SKIP
     """
     try:
         reader = tf.train.load_checkpoint(os.path.join(os.fspath(saved_model), "variables", "variables"))

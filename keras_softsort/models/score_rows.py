@@ -14,10 +14,11 @@ from keras_softsort.data import RankingDataset, bucketed_batches
 
 @export
 def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask: bool = False) -> np.ndarray:
-    """Score lists with a Keras model of padded lists: one score per row of the table, in the order of its rows.
+    """Score lists with a Keras model of padded lists: `[rows]`, one score per row of the table, in their order.
 
     Use it for Keras models in which the items of a list see each other. A model of single rows needs no lists:
-    `lists.in_row_order(model.predict(lists.features))`. `serving.Scorer` scores with exported models.
+    `lists.in_row_order(model.predict(lists.features))`. `serving.Scorer` scores with exported models. The cost is that
+    of the model on lists padded to few sizes.
 
     Args:
       model: a Keras model from features `[batch, n, f]` to scores `[batch, n]` or `[batch, n, 1]`.
@@ -25,23 +26,15 @@ def score_rows(model: Any, lists: RankingDataset, *, batch_size: int = 64, mask:
       batch_size: number of lists that the model scores at a time.
       mask: whether the model takes a dictionary of `"features"` and `"mask"`, as for `bucketed_batches`.
 
-    Returns:
-      `[rows]`, in the dtype of the scores.
-
     Raises:
       ValueError: the model returns another shape, or an error of `bucketed_batches`.
       TypeError: `lists` is not a `RankingDataset`, or `model` is no Keras model.
 
-    Cost: that of the model on lists padded to few sizes.
-
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> lists = ks.data.from_frame({"query": [7, 9, 7], "x": [1.0, 2.0, 3.0]}, group="query")
-    >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
-    >>> ks.models.score_rows(tf.keras.Sequential([tf.keras.Input((None, 1)), layer]), lists).tolist()
-    [1.0, 2.0, 3.0]
+      >>> lists = ks.data.from_frame({"query": [7, 9, 7], "x": [1.0, 2.0, 3.0]}, group="query")
+      >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+      >>> ks.models.score_rows(tf.keras.Sequential([tf.keras.Input((None, 1)), layer]), lists).tolist()
+      [1.0, 2.0, 3.0]
     """
     if not isinstance(lists, RankingDataset):
         raise TypeError(f"lists must be a RankingDataset, got {lists!r}")

@@ -39,7 +39,7 @@ def export_ranker(
     warmup: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     version: int | None = None,
 ) -> Path | str:
-    """Export a ranker to `path/version/`, a SavedModel that TensorFlow Serving can serve, and return that folder.
+    """Export a ranker to `path/version/`, a SavedModel for TensorFlow Serving, and return that folder.
 
     Use it for a Keras model from features of items `[batch, n, ...]`, one tensor or several by name, to scores
     `[batch, n]` or `[batch, n, 1]`. In every signature the batch size is unknown, and so is n unless the model fixes
@@ -68,7 +68,8 @@ def export_ranker(
     Args:
       model: a built Keras model. It is called with `training=False`.
       path: the folder of the model, whose name is the name of the served model. A string with a scheme, such as
-        `"gs://bucket/ranker"`, is written through `tf.io.gfile`; let only one process export there at a time.
+        `"gs://bucket/ranker"`, is written through `tf.io.gfile`, and returned as a string; let only one process export
+        there at a time.
       features: the inputs of the model, if it does not know them or to override them: a `tf.TensorSpec` or a dictionary
         of them. Inputs `[batch, n, ...]` and `[batch, None]` belong to items, `[batch, d]` to the list.
       feature_names: name of each feature of a model of one tensor `[batch, n, f]`, such as those of the
@@ -87,9 +88,6 @@ def export_ranker(
         signatures to sequences of requests, each a dictionary of inputs. Needs `pip install "keras-softsort[serving]"`.
       version: number of the version; `None` takes the next one after the largest.
 
-    Returns:
-      The folder of the version: a `Path`, or a string if `path` has a scheme.
-
     Raises:
       TypeError: `model` is not a Keras model, inputs are ragged or sparse, or an argument has another type.
       ValueError: the model is not built, does not take `features`, or does not return one score per item; names,
@@ -98,13 +96,11 @@ def export_ranker(
       ImportError: `warmup` is given, and tensorflow-serving-api is not installed.
 
     Example:
-
-    >>> import tempfile
-    >>> import tensorflow as tf
-    >>> from keras_softsort import serving
-    >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.Dense(1)])
-    >>> serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", top_k=2).name
-    '1'
+      >>> import tempfile
+      >>> from keras_softsort import serving
+      >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.Dense(1)])
+      >>> serving.export_ranker(model, tempfile.mkdtemp() + "/ranker", top_k=2).name
+      '1'
     """
     inputs = model_inputs(model, features, mask_name)
     reserved = {SIZES, IDS} & set(inputs.request_inputs)

@@ -41,17 +41,15 @@ class Scorer:
       ValueError: the SavedModel is not from `export_ranker`, or `batch_items` is below 1.
 
     Example:
-
-    >>> import tempfile
-    >>> import tensorflow as tf
-    >>> from keras_softsort import serving
-    >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
-    >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), layer])
-    >>> scorer = serving.Scorer(serving.export_ranker(model, tempfile.mkdtemp(), feature_names=["price", "stars"]))
-    >>> [scores.tolist() for scores in scorer.score([[[1.0, 2.0], [5.0, 0.0]], [[0.5, 0.0]]])]
-    [[3.0, 5.0], [0.5]]
-    >>> scorer.score({"query": [7, 9], "stars": [2.0, 0.0], "price": [1.0, 0.5]}, group="query").tolist()
-    [3.0, 0.5]
+      >>> import tempfile
+      >>> from keras_softsort import serving
+      >>> layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+      >>> model = tf.keras.Sequential([tf.keras.Input((None, 2)), layer])
+      >>> scorer = serving.Scorer(serving.export_ranker(model, tempfile.mkdtemp(), feature_names=["price", "stars"]))
+      >>> [scores.tolist() for scores in scorer.score([[[1.0, 2.0], [5.0, 0.0]], [[0.5, 0.0]]])]
+      [[3.0, 5.0], [0.5]]
+      >>> scorer.score({"query": [7, 9], "stars": [2.0, 0.0], "price": [1.0, 0.5]}, group="query").tolist()
+      [3.0, 0.5]
     """
 
     def __init__(self, path: str | Path, *, batch_items: int = 8192) -> None:

@@ -44,10 +44,9 @@ def score(frame: Any, folder: str, *, group: str, features: Sequence[str], batch
     Cost: one shuffle of the frame. Memory per worker for an Arrow batch of rows, and for the largest group.
 
     Example:
-
-    >>> from keras_softsort import spark  # doctest: +SKIP
-    >>> frame = session.read.parquet("candidates")  # doctest: +SKIP
-    >>> scored = spark.score(frame, "models/ranker/1", group="query", features=["x", "y"])  # doctest: +SKIP
+      >>> from keras_softsort import spark  # doctest: +SKIP
+      >>> frame = session.read.parquet("candidates")  # doctest: +SKIP
+      >>> scored = spark.score(frame, "models/ranker/1", group="query", features=["x", "y"])  # doctest: +SKIP
     """
     batch_items = arguments.positive_integer("batch_items", batch_items)
     if SCORE in frame.columns:

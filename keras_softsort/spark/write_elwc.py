@@ -28,7 +28,7 @@ def write_elwc(
     For frames that one machine does not hold; `ks.data.write_elwc` writes lists that it does. Each group is a list,
     with one feature `features` `[f]`, `label`, and `weight` if it is named. Its id `query_id` is an integer, or a
     string for groups of another type. Files get their names when all tasks are complete, so tasks that died or were
-    retried leave nothing behind.
+    retried leave nothing behind. These names are returned.
 
     Args:
       frame, group, features: as in `score`; the features may have any order.
@@ -36,9 +36,6 @@ def write_elwc(
         executors share. Each partition becomes a file.
       label: column of numbers.
       weight: column of item weights, at least 0; `None` for no weights.
-
-    Returns:
-      The names of the files.
 
     Raises:
       ValueError: `frame` lacks a column or has no rows, or `path` has `*`, `?` or `[`. In the job: a row has no group,
@@ -49,11 +46,10 @@ def write_elwc(
     Cost: as in `score`.
 
     Example:
-
-    >>> from keras_softsort import spark  # doctest: +SKIP
-    >>> frame = session.read.parquet("judged")  # doctest: +SKIP
-    >>> spark.write_elwc(frame, "train", group="query", label="grade", features=["x", "y"])  # doctest: +SKIP
-    ['train-00000-of-00002', 'train-00001-of-00002']
+      >>> from keras_softsort import spark  # doctest: +SKIP
+      >>> frame = session.read.parquet("judged")  # doctest: +SKIP
+      >>> spark.write_elwc(frame, "train", group="query", label="grade", features=["x", "y"])  # doctest: +SKIP
+      ['train-00000-of-00002', 'train-00001-of-00002']
     """
     base = os.fspath(path)
     columns = {"group": group, "label": label, "features": features, **({} if weight is None else {"weight": weight})}

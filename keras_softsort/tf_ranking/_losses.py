@@ -84,11 +84,10 @@ def get_loss(
       TypeError: `ragged` is not a bool, or the loss does not have an argument.
 
     Example:
-
-    >>> from keras_softsort import tf_ranking
-    >>> both = tf_ranking.get_loss("ranknet_loss:0.1, plackett_luce_loss:0.9")
-    >>> round(float(both([[1.0, 0.0]], [[0.3, 0.9]])), 4)
-    1.0375
+      >>> from keras_softsort import tf_ranking
+      >>> both = tf_ranking.get_loss("ranknet_loss:0.1, plackett_luce_loss:0.9")
+      >>> round(float(both([[1.0, 0.0]], [[0.3, 0.9]])), 4)
+      1.0375
     """
     if isinstance(loss, str) and set(loss) & set(":,"):
         names, weights = zip(*map(_name_and_weight, loss.split(",")), strict=True)

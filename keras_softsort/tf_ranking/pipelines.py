@@ -56,15 +56,14 @@ class SimplePipeline(_Pipeline, tfr.keras.pipeline.SimplePipeline):
       TypeError: `ragged` is not a bool.
 
     Example:
-
-    >>> import tensorflow_ranking as tfr
-    >>> from keras_softsort import tf_ranking
-    >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")
-    >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
-    >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1}
-    >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, learning_rate=0.01, loss="ranknet_loss")
-    >>> tf_ranking.SimplePipeline(model, data, hparams).build_loss().name
-    'ranknet'
+      >>> import tensorflow_ranking as tfr
+      >>> from keras_softsort import tf_ranking
+      >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")
+      >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
+      >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1}
+      >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, learning_rate=0.01, loss="ranknet_loss")
+      >>> tf_ranking.SimplePipeline(model, data, hparams).build_loss().name
+      'ranknet'
     """
 
     def build_loss(self) -> Any:
@@ -89,16 +88,15 @@ class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
       ValueError: when the pipeline runs, the name of a loss is unknown; the message lists all names.
 
     Example:
-
-    >>> import tensorflow_ranking as tfr
-    >>> from keras_softsort import tf_ranking
-    >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")
-    >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
-    >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1, "learning_rate": 0.01}
-    >>> losses = {"click": "softmax_loss", "purchase": "ranknet_loss"}
-    >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, loss=losses)
-    >>> [loss.name for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
-    ['softmax_loss', 'ranknet']
+      >>> import tensorflow_ranking as tfr
+      >>> from keras_softsort import tf_ranking
+      >>> model = tfr.keras.model.ModelBuilder(None, None, None, mask_feature_name="mask")
+      >>> data = tfr.keras.pipeline.NullDatasetBuilder(None, None)
+      >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1, "learning_rate": 0.01}
+      >>> losses = {"click": "softmax_loss", "purchase": "ranknet_loss"}
+      >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, loss=losses)
+      >>> [loss.name for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
+      ['softmax_loss', 'ranknet']
     """
 
     def build_loss(self) -> Any:

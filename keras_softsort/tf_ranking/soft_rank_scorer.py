@@ -40,16 +40,12 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     Cost: that of both scorers, and O(n^2) time and memory per list.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> from keras_softsort import tf_ranking
-    >>> first = lambda context, example, mask: example["bm25"][:, :, 0]
-    >>> scorer = tf_ranking.SoftRankScorer(first, lambda context, example, mask: example["soft_rank"][:, :, 0], tau=0.1)
-    >>> documents, mask = {"bm25": tf.constant([[[2.0], [5.0], [3.0], [0.0]]])}, tf.constant([[True] * 3 + [False]])
-    >>> [round(float(share), 3) for share in scorer({}, documents, mask)[0]]
-    [1.0, 0.333, 0.667, 0.0]
-
-    Source: this package.
+      >>> from keras_softsort import tf_ranking
+      >>> of = lambda name: lambda context, example, mask: example[name][:, :, 0]
+      >>> scorer = tf_ranking.SoftRankScorer(of("bm25"), of("soft_rank"), tau=0.1)
+      >>> documents, mask = {"bm25": tf.constant([[[2.0], [5.0], [3.0], [0.0]]])}, tf.constant([[True] * 3 + [False]])
+      >>> [round(float(share), 3) for share in scorer({}, documents, mask)[0]]
+      [1.0, 0.333, 0.667, 0.0]
     """
 
     def __init__(

@@ -38,10 +38,8 @@ def metric(name: str, k: int | None = None) -> Metric:
     Cost: O(n log n) time per list.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.trees.metric("ndcg", k=2)([2, 0, 1, 1, 0], [0.3, 0.9, 0.4, 2.0, 1.0], None, [3, 2])[0]
-    'ndcg@2'
+      >>> ks.trees.metric("ndcg", k=2)([2, 0, 1, 1, 0], [0.3, 0.9, 0.4, 2.0, 1.0], None, [3, 2])[0]
+      'ndcg@2'
     """
     return Metric(name, k)
 

@@ -143,16 +143,13 @@ def objective(
     once for each of these sizes, in 0.3 to 2 seconds.
 
     Example:
-
-    >>> import lightgbm
-    >>> import numpy as np
-    >>> import keras_softsort as ks
-    >>> features = np.random.default_rng(0).normal(size=(300, 4))
-    >>> data = lightgbm.Dataset(features, (features[:, 0] > 0.5) + 0.0, group=[10] * 30)
-    >>> objective = ks.trees.objective(ks.RankNetLoss(lambda_weight="ndcg"))
-    >>> booster = lightgbm.train({"objective": objective, "verbose": -1}, data, num_boost_round=5)
-    >>> bool(booster.predict([[1.0, 0, 0, 0]]) > booster.predict([[-1.0, 0, 0, 0]]))
-    True
+      >>> import lightgbm
+      >>> features = np.random.default_rng(0).normal(size=(300, 4))
+      >>> data = lightgbm.Dataset(features, (features[:, 0] > 0.5) + 0.0, group=[10] * 30)
+      >>> objective = ks.trees.objective(ks.RankNetLoss(lambda_weight="ndcg"))
+      >>> booster = lightgbm.train({"objective": objective, "verbose": -1}, data, num_boost_round=5)
+      >>> bool(booster.predict([[1.0, 0, 0, 0]]) > booster.predict([[-1.0, 0, 0, 0]]))
+      True
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """

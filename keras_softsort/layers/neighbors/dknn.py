@@ -40,12 +40,9 @@ class DkNNLayer(TemperatureLayer):
     Output: `[batch, q, c]`, with the mask of the queries. A masked candidate gets 0.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> queries, candidates = tf.constant([[[0.1], [2.9]]]), tf.constant([[[0.0], [1.0], [2.0], [3.0]]])
-    >>> ks.DkNNLayer(k=2, tau=0.01)([queries, candidates]).numpy().round(3).tolist()
-    [[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]]
+      >>> queries, candidates = tf.constant([[[0.1], [2.9]]]), tf.constant([[[0.0], [1.0], [2.0], [3.0]]])
+      >>> ks.DkNNLayer(k=2, tau=0.01)([queries, candidates]).numpy().round(3).tolist()
+      [[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]]
     """
 
     num_inputs = 2

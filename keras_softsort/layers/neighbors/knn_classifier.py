@@ -52,13 +52,10 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
     Cost: that of `ops.nearest_neighbors`. Not intended as an index for many millions of references.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> head = ks.KNNClassifier(k=3)
-    >>> head.set_references(tf.constant([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 1, 1])
-    >>> (3 * head(tf.constant([[1.6]]))["probabilities"].numpy()).round().tolist()
-    [[2.0, 1.0]]
+      >>> head = ks.KNNClassifier(k=3)
+      >>> head.set_references(tf.constant([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 1, 1])
+      >>> (3 * head(tf.constant([[1.6]]))["probabilities"].numpy()).round().tolist()
+      [[2.0, 1.0]]
     """
 
     # Known with the references.

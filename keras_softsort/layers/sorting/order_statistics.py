@@ -33,11 +33,8 @@ class SoftRankLayer(SortingLayer):
     Output: ranks `[batch, n]`, with the mask of the scores. Masked items have rank 0.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.SoftRankLayer(tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
-    [[3.0, 1.0, 2.0]]
+      >>> ks.SoftRankLayer(tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+      [[3.0, 1.0, 2.0]]
     """
 
     def __init__(
@@ -90,11 +87,8 @@ class SoftQuantileLayer(SortingLayer):
     Output: `[batch, len(q)]`, without a Keras mask. A list without valid items gives 0.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.SoftQuantileLayer(q=0.5, tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
-    [[3.0]]
+      >>> ks.SoftQuantileLayer(q=0.5, tau=0.01)(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+      [[3.0]]
     """
 
     def __init__(
@@ -150,12 +144,9 @@ class SoftTopKLayer(SortingLayer):
     The output has a Keras mask: of the ranks for `"values"`, of the items for `"membership"`.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> layer = ks.SoftTopKLayer(k=2, tau=0.01, returns="membership")
-    >>> tf.round(layer(tf.constant([[2.0, 5.0, 3.0]]))).numpy().tolist()
-    [[0.0, 1.0, 1.0]]
+      >>> layer = ks.SoftTopKLayer(k=2, tau=0.01, returns="membership")
+      >>> tf.round(layer(tf.constant([[2.0, 5.0, 3.0]]))).numpy().tolist()
+      [[0.0, 1.0, 1.0]]
     """
 
     _rows_option = "k"

@@ -97,11 +97,8 @@ class NeuralSortLayer(PermutationLayer):
     of the items otherwise, and none for a matrix with `top_k`.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.NeuralSortLayer(tau=0.01, returns="values")(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
-    [[5.0, 3.0, 2.0]]
+      >>> ks.NeuralSortLayer(tau=0.01, returns="values")(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+      [[5.0, 3.0, 2.0]]
     """
 
     _method = "neural_sort"
@@ -126,11 +123,8 @@ class SoftSortLayer(PermutationLayer):
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> ks.SoftSortLayer(tau=0.01, returns="ranks")(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
-    [[3.0, 1.0, 2.0]]
+      >>> ks.SoftSortLayer(tau=0.01, returns="ranks")(tf.constant([[2.0, 5.0, 3.0]])).numpy().tolist()
+      [[3.0, 1.0, 2.0]]
     """
 
     _method = "soft_sort"

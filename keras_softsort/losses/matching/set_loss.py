@@ -61,18 +61,15 @@ class SetLoss(WeightedLoss):
     losses of the replicas are averaged. Other normalizations give the same result as on one replica.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> loss = ks.SetLoss(  # of points on a line
-    ...     pair_cost=lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
-    ...     matched_loss=lambda t, p: tf.abs(t - p),
-    ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
-    ...     target_mask=lambda t: t >= 0,
-    ... )
-    >>> targets, predictions = tf.constant([[2.0, 5.0, -1.0]]), tf.constant([[5.5, 9.0, 1.75]])
-    >>> round(float(loss(targets, predictions)), 4)  # 2 with 1.75, 5 with 5.5, 9 is left over: (0.25 + 0.5 + 0.1) / 2
-    0.425
+      >>> loss = ks.SetLoss(  # of points on a line
+      ...     pair_cost=lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
+      ...     matched_loss=lambda t, p: tf.abs(t - p),
+      ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
+      ...     target_mask=lambda t: t >= 0,
+      ... )
+      >>> targets, predictions = tf.constant([[2.0, 5.0, -1.0]]), tf.constant([[5.5, 9.0, 1.75]])
+      >>> round(float(loss(targets, predictions)), 4)  # 2 with 1.75, 5 with 5.5, 9 is left over: (0.25 + 0.5 + 0.1) / 2
+      0.425
     """
 
     def __init__(

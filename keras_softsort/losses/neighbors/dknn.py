@@ -46,10 +46,8 @@ class DkNNLoss(WeightedLoss):
     long. The loss of the paper's code is a sum over the k neighbors: with SGD multiply its learning rates by k here.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.DkNNLoss(k=1, tau=0.01)([0, 0, 1, 1], [[0.0], [0.1], [1.0], [1.2]])), 4)
-    -1.0
+      >>> round(float(ks.DkNNLoss(k=1, tau=0.01)([0, 0, 1, 1], [[0.0], [0.1], [1.0], [1.2]])), 4)
+      -1.0
     """
 
     def __init__(

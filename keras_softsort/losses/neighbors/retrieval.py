@@ -44,11 +44,9 @@ class RetrievalLoss(WeightedLoss):
       sample_weight: `[batch]` or `[batch, 1]`; multiplies the losses of queries.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> embeddings = [[1.0, 0.0], [0.0, 1.0], [0.1, 0.9], [0.2, 0.8]]
-    >>> round(float(ks.RetrievalLoss(tau=0.01)([0, 0, 1, 1], embeddings)), 3)
-    -0.551
+      >>> embeddings = [[1.0, 0.0], [0.0, 1.0], [0.1, 0.9], [0.2, 0.8]]
+      >>> round(float(ks.RetrievalLoss(tau=0.01)([0, 0, 1, 1], embeddings)), 3)
+      -0.551
 
     Source of the memory: X. Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020.
     """

@@ -21,10 +21,8 @@ class ApproxNDCGLoss(OperatorLoss, operator=approx_ndcg_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ApproxNDCGLoss(tau=0.1)([[0.0, 2.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
-    -0.9823
+      >>> round(float(ks.ApproxNDCGLoss(tau=0.1)([[0.0, 2.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
+      -0.9823
     """
 
     def __init__(
@@ -53,10 +51,8 @@ class GumbelApproxNDCGLoss(OperatorLoss, operator=gumbel_approx_ndcg_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> -1 <= float(ks.GumbelApproxNDCGLoss(seed=1)([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])) <= 0
-    True
+      >>> -1 <= float(ks.GumbelApproxNDCGLoss(seed=1)([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])) <= 0
+      True
     """
 
     def __init__(
@@ -87,10 +83,8 @@ class ApproxMRRLoss(OperatorLoss, operator=approx_mrr_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ApproxMRRLoss()([[0.0, 0.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
-    -0.442
+      >>> round(float(ks.ApproxMRRLoss()([[0.0, 0.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
+      -0.442
     """
 
     def __init__(self, tau: float = 0.1, **kwargs: Any) -> None:

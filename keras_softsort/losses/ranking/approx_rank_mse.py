@@ -22,10 +22,8 @@ class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ApproxRankMSELoss()([[2.0, 0.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
-    0.7268
+      >>> round(float(ks.ApproxRankMSELoss()([[2.0, 0.0, 1.0]], [[0.3, 0.9, 0.4]])), 4)
+      0.7268
     """
 
     def __init__(self, tau: float = 1.0, *, discount: str | None = "log2", **kwargs: Any) -> None:

@@ -21,10 +21,8 @@ class CircleLoss(OperatorLoss, operator=circle_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.CircleLoss()([[1.0, 0.0, 0.0]], [[0.9, 0.3, 0.6]])), 4)
-    15.68
+      >>> round(float(ks.CircleLoss()([[1.0, 0.0, 0.0]], [[0.9, 0.3, 0.6]])), 4)
+      15.68
     """
 
     _depends_on_offset = True

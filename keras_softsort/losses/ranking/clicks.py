@@ -22,10 +22,8 @@ class ClickEMLoss(OperatorLoss, operator=click_em_loss):
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ClickEMLoss()([[1.0, 0.0]], [[[0.6, 0.9], [0.8, 0.2]]])), 4)
-    1.1463
+      >>> round(float(ks.ClickEMLoss()([[1.0, 0.0]], [[[0.6, 0.9], [0.8, 0.2]]])), 4)
+      1.1463
     """
 
     predicts = "logits"
@@ -57,10 +55,8 @@ class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.DualLearningLoss()([[0.0, 1.0]], [[[0.6, 0.9], [0.2, 0.4]]])), 4)
-    2.9585
+      >>> round(float(ks.DualLearningLoss()([[0.0, 1.0]], [[[0.6, 0.9], [0.2, 0.4]]])), 4)
+      2.9585
     """
 
     predicts = "logits"
@@ -84,10 +80,8 @@ class MixtureEMLoss(OperatorLoss, operator=mixture_em_loss):
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.MixtureEMLoss()([[1.0, 0.0]], [[[0.6, 0.9], [0.8, 0.2]]])), 4)
-    1.3199
+      >>> round(float(ks.MixtureEMLoss()([[1.0, 0.0]], [[[0.6, 0.9], [0.8, 0.2]]])), 4)
+      1.3199
     """
 
     predicts = "logits"

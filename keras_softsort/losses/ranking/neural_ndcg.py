@@ -28,10 +28,8 @@ class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.NeuralNDCGLoss(tau=1.0)([[0.0, 2.0, 1.0]], [[0.4, 0.3, 0.9]])), 4)
-    -0.7552
+      >>> round(float(ks.NeuralNDCGLoss(tau=1.0)([[0.0, 2.0, 1.0]], [[0.4, 0.3, 0.9]])), 4)
+      -0.7552
     """
 
     def __init__(

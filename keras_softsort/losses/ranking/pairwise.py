@@ -42,10 +42,8 @@ class PairwiseHingeLoss(_PairwiseLoss, operator=pairwise_hinge_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.PairwiseHingeLoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
-    0.8
+      >>> round(float(ks.PairwiseHingeLoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
+      0.8
     """
 
 
@@ -62,10 +60,8 @@ class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pai
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.PairwiseMSELoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
-    1.6467
+      >>> round(float(ks.PairwiseMSELoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
+      1.6467
     """
 
 
@@ -81,10 +77,8 @@ class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=pairwise_soft_zero_one_los
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.PairwiseSoftZeroOneLoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
-    0.452
+      >>> round(float(ks.PairwiseSoftZeroOneLoss()([[2.0, 0.0, 1.0]], [[0.5, 0.2, 0.9]])), 4)
+      0.452
     """
 
 
@@ -103,10 +97,8 @@ class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.YetiLogisticLoss(seed=1)([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])) < 1.5
-    True
+      >>> float(ks.YetiLogisticLoss(seed=1)([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])) < 1.5
+      True
     """
 
     def __init__(

@@ -35,11 +35,9 @@ class PermutationCrossEntropyLoss(ListLoss):
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> matrix = ks.ops.neural_sort([[2.0, 5.0, 3.0]], tau=1.0)
-    >>> round(float(ks.PermutationCrossEntropyLoss()([[20.0, 50.0, 30.0]], matrix)), 3)
-    0.285
+      >>> matrix = ks.ops.neural_sort([[2.0, 5.0, 3.0]], tau=1.0)
+      >>> round(float(ks.PermutationCrossEntropyLoss()([[20.0, 50.0, 30.0]], matrix)), 3)
+      0.285
     """
 
     def __init__(self, *, target: str = "labels", direction: str = "DESCENDING", **kwargs: Any) -> None:
@@ -69,10 +67,8 @@ class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entrop
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.NeuralSortCrossEntropyLoss(tau=1.0)([[20.0, 50.0, 30.0]], [[2.0, 5.0, 3.0]])), 3)
-    0.285
+      >>> round(float(ks.NeuralSortCrossEntropyLoss(tau=1.0)([[20.0, 50.0, 30.0]], [[2.0, 5.0, 3.0]])), 3)
+      0.285
     """
 
     def __init__(

@@ -25,10 +25,8 @@ class PLRankLoss(OperatorLoss, operator=pl_rank_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.PLRankLoss()([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])), 2)  # nearly always the best order
-    -1.0
+      >>> round(float(ks.PLRankLoss()([[2.0, 0.0, 1.0]], [[9.0, -9.0, 0.0]])), 2)  # nearly always the best order
+      -1.0
     """
 
     _depends_on_offset = True  # the estimate of its gradient does, by chance

@@ -28,12 +28,9 @@ class PlackettLuceLoss(OperatorLoss, operator=plackett_luce_loss, derivatives=pl
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> labels, logits = [[2.0, 0.0, 1.0]], tf.math.log([[3.0, 1.0, 2.0]])
-    >>> round(float(tf.exp(-ks.PlackettLuceLoss()(labels, logits))), 6)  # 3 / (3 + 2 + 1) * 2 / (2 + 1)
-    0.333333
+      >>> labels, logits = [[2.0, 0.0, 1.0]], tf.math.log([[3.0, 1.0, 2.0]])
+      >>> round(float(tf.exp(-ks.PlackettLuceLoss()(labels, logits))), 6)  # 3 / (3 + 2 + 1) * 2 / (2 + 1)
+      0.333333
     """
 
     def __init__(
@@ -62,10 +59,8 @@ class CoupledRankDistilLoss(OperatorLoss, operator=coupled_rank_distil_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.CoupledRankDistilLoss(seed=1)([[0.0, 90.0, 45.0]], [[0.0, 1.0986123, 0.6931472]])) > 0
-    True
+      >>> float(ks.CoupledRankDistilLoss(seed=1)([[0.0, 90.0, 45.0]], [[0.0, 1.0986123, 0.6931472]])) > 0
+      True
     """
 
     def __init__(

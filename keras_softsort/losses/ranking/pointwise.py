@@ -22,10 +22,8 @@ class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.MeanSquaredLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
-    0.4
+      >>> round(float(ks.MeanSquaredLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
+      0.4
     """
 
     _depends_on_offset = True
@@ -46,10 +44,8 @@ class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss)
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.SigmoidCrossEntropyLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
-    0.8043
+      >>> round(float(ks.SigmoidCrossEntropyLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
+      0.8043
     """
 
     _depends_on_offset = True
@@ -72,10 +68,8 @@ class OrdinalLoss(OperatorLoss, operator=ordinal_loss):
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.OrdinalLoss()([[1.0, 0.0]], [[[0.6, 0.2], [0.8, 0.3]]])), 4)
-    1.6305
+      >>> round(float(ks.OrdinalLoss()([[1.0, 0.0]], [[[0.6, 0.2], [0.8, 0.3]]])), 4)
+      1.6305
     """
 
     predicts = "logits"

@@ -29,11 +29,9 @@ class RankNetLoss(OperatorLoss, operator=ranknet_loss, derivatives=ranknet_deriv
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> weight = ks.losses.LambdaWeight("ndcg", k=10)
-    >>> [round(float(ks.RankNetLoss(lambda_weight=each)([[2, 0, 1]], [[0.5, 0.2, 0.9]])), 4) for each in (None, weight)]
-    [0.6235, 0.3011]
+      >>> weight = ks.losses.LambdaWeight("ndcg", k=10)
+      >>> round(float(ks.RankNetLoss(lambda_weight=weight)([[2, 0, 1]], [[0.5, 0.2, 0.9]])), 4)
+      0.3011
     """
 
     def __init__(

@@ -29,10 +29,8 @@ class SoftmaxLoss(OperatorLoss, operator=softmax_loss, derivatives=softmax_deriv
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.SoftmaxLoss()([[1.0, 0.0, 0.0]], [[1.0986123, 0.0, 1.3862944]])), 4)
-    0.9808
+      >>> round(float(ks.SoftmaxLoss()([[1.0, 0.0, 0.0]], [[1.0986123, 0.0, 1.3862944]])), 4)
+      0.9808
     """
 
     def __init__(
@@ -58,10 +56,8 @@ class ListNetLoss(OperatorLoss, operator=list_net_loss, derivatives=list_net_der
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ListNetLoss()([[1.0, 0.0]], [[0.5, -0.5]])), 4)
-    0.5822
+      >>> round(float(ks.ListNetLoss()([[1.0, 0.0]], [[0.5, -0.5]])), 4)
+      0.5822
     """
 
     def __init__(self, tau: float = 1.0, *, label_tau: float = 1.0, **kwargs: Any) -> None:
@@ -81,10 +77,8 @@ class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.CalibratedSoftmaxLoss(virtual_label=0.1)([[1.0, 0.0]], [[0.6, 0.8]])), 4)
-    1.1808
+      >>> round(float(ks.CalibratedSoftmaxLoss(virtual_label=0.1)([[1.0, 0.0]], [[0.6, 0.8]])), 4)
+      1.1808
     """
 
     _depends_on_offset = True
@@ -112,10 +106,8 @@ class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.UniqueSoftmaxLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
-    0.7981
+      >>> round(float(ks.UniqueSoftmaxLoss()([[1.0, 0.0]], [[0.6, 0.8]])), 4)
+      0.7981
     """
 
     def __init__(self, tau: float = 1.0, *, gain: str = "exponential", **kwargs: Any) -> None:

@@ -29,11 +29,9 @@ class SpearmanLoss(OperatorLoss, operator=spearman_loss):
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> loss = ks.SpearmanLoss(tau=0.001, lists="batch", padding=None)
-    >>> round(float(loss([0.3, -0.2, 0.1, -0.4], [0.5, 0.2, 0.4, 0.1])), 4)
-    0.0
+      >>> loss = ks.SpearmanLoss(tau=0.001, lists="batch", padding=None)
+      >>> round(float(loss([0.3, -0.2, 0.1, -0.4], [0.5, 0.2, 0.4, 0.1])), 4)
+      0.0
     """
 
     def __init__(self, tau: float = 1.0, *, method: str = "neural_sort", power: float = 1.0, **kwargs: Any) -> None:

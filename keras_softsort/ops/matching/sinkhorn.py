@@ -71,11 +71,10 @@ def sinkhorn(
       hard: whether to return the matching of `linear_assignment`, with the gradient of the soft one.
       scale: `"std"` divides the logits of each matrix by the standard deviation of its valid finite ones, so that `tau`
         and the penalty mean the same for logits of any scale.
-      row_mask: bool `[..., n]`, True for valid rows. Masked rows are 0.
-      column_mask: bool `[..., m]`, True for valid columns.
-      row_sums: `[n]` or `[..., n]`, the sums that rows should have, at least 0 and finite; None for 1 each. A row with
-        the sum 0 is masked. Masses that differ by less than 1e-5 of the larger one (1e-10 in float64) count as equal.
-      column_sums: `[m]` or `[..., m]`, as `row_sums`. Gradients flow to both.
+      row_mask, column_mask: bool `[..., n]` and `[..., m]`, True for valid rows and columns. Masked ones are 0.
+      row_sums, column_sums: `[n]` or `[..., n]`, and `[m]` or `[..., m]`, the sums that rows and columns should have,
+        at least 0 and finite; None for 1 each. A row or column with the sum 0 is masked. Masses that differ by less
+        than 1e-5 of the larger one (1e-10 in float64) count as equal. Gradients flow to both.
       marginal_penalty: a positive number in units of the logits: the price of sums that differ. None makes them hold.
       implicit_gradient: whether to compute the gradient from the matrix alone, as after convergence. It is faster, and
         needs a `tolerance`, about whose size its error is.
@@ -97,19 +96,16 @@ def sinkhorn(
         together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
       InvalidArgumentError: a sum is negative or NaN, and was unknown when traced. Under XLA its matrix is NaN.
 
-    Gradients are those of the iterations made, unless `implicit_gradient` is set. `tf.vectorized_map`, `tape.jacobian`
-    and second derivatives also work. Forward mode raises a RuntimeError.
+    Gradients are those of the iterations made, unless `implicit_gradient` is set, and may be differentiated again.
+    Forward mode raises a RuntimeError.
 
-    Cost: O(n m) time per iteration: two exponentials of the matrix for every tenth and with a penalty for all, two
-    matrix-vector products for the others. Memory is O(n m) plus (n + m) for each of up to 64 iterations, or for every
-    tenth of more. An `implicit_gradient` takes O(n m) per step of conjugate gradients, of which there are fewer than
-    iterations. `hard` adds the cost of `linear_assignment`.
+    Cost: O(n m) time per iteration, with exponentials of the matrix for every tenth, and with a penalty for all. Memory
+    is O(n m) plus (n + m) for each of up to 64 iterations, or for every tenth of more. An `implicit_gradient` takes
+    O(n m) time for each of fewer steps. `hard` adds the cost of `linear_assignment`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> (100 * ks.ops.sinkhorn([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).numpy()).round().tolist()
-    [[58.0, 21.0, 21.0], [21.0, 58.0, 21.0], [21.0, 21.0, 58.0]]
+      >>> (100 * ks.ops.sinkhorn([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).numpy()).round().tolist()
+      [[58.0, 21.0, 21.0], [21.0, 58.0, 21.0], [21.0, 21.0, 58.0]]
 
     Source: G. Mena et al., "Learning Latent Permutations with Gumbel-Sinkhorn Networks", ICLR 2018; R. Sinkhorn,
     P. Knopp, "Concerning Nonnegative Matrices and Doubly Stochastic Matrices", 1967; B. Schmitzer, "Stabilized Sparse
@@ -167,10 +163,8 @@ def gumbel_sinkhorn(
       and source per sample.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()
-    [5, 2, 2]
+      >>> ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()
+      [5, 2, 2]
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)

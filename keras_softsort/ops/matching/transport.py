@@ -42,14 +42,12 @@ def transport_cost(
     at higher temperatures if tau is small compared with the distances.
 
     Args:
-      x: points `[..., n, d]`, floating-point.
-      y: points `[..., m, d]`.
+      x, y: points `[..., n, d]` and `[..., m, d]`, floating-point.
       tau: temperature in units of the distances, positive: a number, or a tensor that broadcasts against the leading
         axes. A tensor that is not positive gives NaN.
-      x_weights: weights of x, `[n]` or `[..., n]`, at least 0; None for equal weights. A point with weight 0 is masked.
-      y_weights: weights of y, `[m]` or `[..., m]`.
-      x_mask: bool `[..., n]`, True for valid points.
-      y_mask: bool `[..., m]`, True for valid points.
+      x_weights, y_weights: weights, `[n]` or `[..., n]`, and `[m]` or `[..., m]`, at least 0; None for equal weights. A
+        point with weight 0 is masked.
+      x_mask, y_mask: bool `[..., n]` and `[..., m]`, True for valid points.
       distance: as in `nearest_neighbors`.
       num_iterations: maximum number of Sinkhorn iterations, at most half of them at higher temperatures.
       tolerance: largest error of a row sum at which a pair of clouds stops early. None runs all iterations.
@@ -72,10 +70,8 @@ def transport_cost(
     Cost: O(n m d) for the distances, and two exponentials of an n by m matrix per iteration. O(n m) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.transport_cost([[0.0], [1.0]], [[3.0], [2.0]], tau=0.01)), 2)
-    4.01
+      >>> round(float(ks.ops.transport_cost([[0.0], [1.0]], [[3.0], [2.0]], tau=0.01)), 2)
+      4.01
 
     Source: M. Cuturi, "Sinkhorn Distances", NIPS 2013; A. Genevay et al., "Learning Generative Models with Sinkhorn
     Divergences", AISTATS 2018.
@@ -116,10 +112,8 @@ def sinkhorn_divergence(
       return_residual: whether to return a pair of the divergence and the largest residual of the three costs.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.sinkhorn_divergence([[0.0, 1.0], [2.0, 0.0]], [[3.0, 4.0], [5.0, 3.0]])), 4)
-    18.0
+      >>> round(float(ks.ops.sinkhorn_divergence([[0.0, 1.0], [2.0, 0.0]], [[3.0, 4.0], [5.0, 3.0]])), 4)
+      18.0
 
     Source: J. Feydy et al., "Interpolating between Optimal Transport and MMD using Sinkhorn Divergences", AISTATS 2019.
     """

@@ -38,10 +38,8 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     Cost: O(n log n) time and O(n) memory per list.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.kendall_tau([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])), 4)
-    0.6667
+      >>> round(float(ks.ops.kendall_tau([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])), 4)
+      0.6667
 
     Source: M. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33, 1945; W. Knight, "A Computer Method
     for Calculating Kendall's Tau with Ungrouped Data", Journal of the American Statistical Association 61, 1966.
@@ -60,10 +58,8 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
       first, second, mask: as in `kendall_tau`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.spearman_correlation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])), 4)
-    0.8
+      >>> round(float(ks.ops.spearman_correlation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])), 4)
+      0.8
 
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
     15, 1904.

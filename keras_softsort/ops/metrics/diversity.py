@@ -62,10 +62,8 @@ def alpha_dcg(
     Cost: O(n log n + n topics) time and O(n topics) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.alpha_dcg([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]])), 4)
-    1.8155
+      >>> round(float(ks.ops.alpha_dcg([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]])), 4)
+      1.8155
 
     Source: C. Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation", SIGIR 2008.
     """
@@ -111,10 +109,8 @@ def precision_ia(
       min_label: the smallest label of an item that covers the topic.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ops.precision_ia([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]], k=2))
-    0.5
+      >>> float(ks.ops.precision_ia([3.0, 2.0, 1.0], [[1, 0], [1, 0], [0, 1]], k=2))
+      0.5
 
     Source: C. Clarke et al., "Overview of the TREC 2009 Web Track", TREC 2009.
     """

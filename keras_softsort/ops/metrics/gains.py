@@ -61,10 +61,8 @@ def ndcg(
     Cost: O(n log n) time and O(n) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ndcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
-    0.5869
+      >>> round(float(ks.ops.ndcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
+      0.5869
 
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
@@ -98,10 +96,8 @@ def dcg(
     127 in float32, are an InvalidArgumentError, which is not checked under XLA.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.dcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
-    2.1309
+      >>> round(float(ks.ops.dcg([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
+      2.1309
 
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002.

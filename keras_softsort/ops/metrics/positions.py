@@ -38,10 +38,8 @@ def average_relevance_position(
     and cost are those of `precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ops.average_relevance_position([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
-    2.5
+      >>> float(ks.ops.average_relevance_position([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
+      2.5
     """
     return measured(average_relevance_position_measures, scores, labels, mask, weights, ties=ties)
 
@@ -73,10 +71,8 @@ def ordered_pair_accuracy(
     Lists without a pair of different labels give 0. Other results, errors and cost are those of `precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ops.ordered_pair_accuracy([0.9, 0.3, 0.4], [2.0, 0.0, 1.0]))
-    1.0
+      >>> float(ks.ops.ordered_pair_accuracy([0.9, 0.3, 0.4], [2.0, 0.0, 1.0]))
+      1.0
     """
     return measured(ordered_pair_accuracy_measures, scores, labels, mask, weights, ties=ties)
 

@@ -49,10 +49,8 @@ def precision(
     Cost: O(n log n) time and O(n) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ops.precision([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2))
-    0.5
+      >>> float(ks.ops.precision([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2))
+      0.5
     """
     return measured(precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
@@ -77,10 +75,8 @@ def recall(
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.recall([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2)), 4)
-    0.3333
+      >>> round(float(ks.ops.recall([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2)), 4)
+      0.3333
     """
     return measured(recall_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
@@ -107,10 +103,8 @@ def mean_average_precision(
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mean_average_precision([0.3, 0.9, 0.4], [1.0, 0.0, 1.0])), 4)
-    0.5833
+      >>> round(float(ks.ops.mean_average_precision([0.3, 0.9, 0.4], [1.0, 0.0, 1.0])), 4)
+      0.5833
     """
     return measured(mean_average_precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
@@ -168,10 +162,8 @@ def hits(
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ops.hits([0.3, 0.9, 0.4], [1.0, 0.0, 0.0], k=2))
-    0.0
+      >>> float(ks.ops.hits([0.3, 0.9, 0.4], [1.0, 0.0, 0.0], k=2))
+      0.0
     """
     return measured(hits_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
 
@@ -196,10 +188,8 @@ def mrr(
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> float(ks.ops.mrr([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
-    0.5
+      >>> float(ks.ops.mrr([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
+      0.5
 
     Source: E. Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.
     """

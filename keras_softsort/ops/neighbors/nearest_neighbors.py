@@ -70,11 +70,9 @@ def nearest_neighbors(
     queries at a time: `block_size` numbers per query, and 32 MB of references to compare.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> found = ks.ops.nearest_neighbors([[1.75]], [[0.0], [1.0], [2.0], [9.0]], k=2)
-    >>> found.neighbors.numpy().tolist(), found.distances.numpy().tolist()
-    ([[2, 1]], [[0.0625, 0.5625]])
+      >>> found = ks.ops.nearest_neighbors([[1.75]], [[0.0], [1.0], [2.0], [9.0]], k=2)
+      >>> found.neighbors.numpy().tolist(), found.distances.numpy().tolist()
+      ([[2, 1]], [[0.0625, 0.5625]])
 
     Source: T. Cover, P. Hart, "Nearest Neighbor Pattern Classification", IEEE Trans. Information Theory 13, 1967.
     """
@@ -158,11 +156,9 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
     Cost: O(k num_classes) time and memory per query.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> votes = ks.ops.neighbor_votes([0, 0, 1, 1], [[2, 1]], [[0.0625, 0.5625]], num_classes=2, votes="distance")
-    >>> (100 * votes.numpy()).round().tolist()
-    [[10.0, 90.0]]
+      >>> votes = ks.ops.neighbor_votes([0, 0, 1, 1], [[2, 1]], [[0.0625, 0.5625]], num_classes=2, votes="distance")
+      >>> (100 * votes.numpy()).round().tolist()
+      [[10.0, 90.0]]
 
     Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Trans. Systems, Man, and Cybernetics 6,
     1976.

@@ -61,8 +61,8 @@ def retrieval_loss(
       tau: temperature in units of the distance, positive: a number, or a tensor that broadcasts against `[q]`.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `nearest_neighbors`.
       scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
-      mask: bool `[q]`, True for valid queries. The others get 0, and without `candidates` are no candidates.
-      candidate_mask: bool `[c]`, True for valid candidates.
+      mask, candidate_mask: bool `[q]` and `[c]`, True for valid queries and candidates. Masked queries get 0, and
+        without `candidates` are no candidates.
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
 
     Returns:
@@ -79,10 +79,8 @@ def retrieval_loss(
     c) for the others; O(q c log c) more with `k`. O(q c) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.retrieval_loss([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=[0, 0, 1]).numpy().round(3).tolist()
-    [-1.0, -1.0, -0.0]
+      >>> ks.ops.retrieval_loss([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=[0, 0, 1]).numpy().round(3).tolist()
+      [-1.0, -1.0, -0.0]
 
     Source: A. Brown et al., "Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval", ECCV 2020.
     """

@@ -72,10 +72,8 @@ def soft_neighbor_membership(
     Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.soft_neighbor_membership([[0.1]], [[0.0], [1.0], [2.0]], k=2, tau=0.01).numpy().round(3).tolist()
-    [[1.0, 1.0, 0.0]]
+      >>> ks.ops.soft_neighbor_membership([[0.1]], [[0.0], [1.0], [2.0]], k=2, tau=0.01).numpy().round(3).tolist()
+      [[1.0, 1.0, 0.0]]
 
     Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
     section 6.3.
@@ -150,10 +148,8 @@ def dknn_loss(
     Cost and source: those of `soft_neighbor_membership`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.dknn_loss([[0.0], [0.1], [1.0], [1.2]], [0, 0, 1, 1], k=1, tau=0.01).numpy().round(3).tolist()
-    [-1.0, -1.0, -1.0, -1.0]
+      >>> ks.ops.dknn_loss([[0.0], [0.1], [1.0], [1.2]], [0, 0, 1, 1], k=1, tau=0.01).numpy().round(3).tolist()
+      [-1.0, -1.0, -1.0, -1.0]
     """
     embeddings = arguments.floating_tensor("embeddings", embeddings)
     if embeddings.shape.rank != 2:

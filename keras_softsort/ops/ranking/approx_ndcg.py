@@ -64,10 +64,8 @@ def approx_ndcg_loss(
     of the scores of a list in the batch, in temperatures. Otherwise O(n^2) time.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_ndcg_loss([0.3, 0.9, 0.4], [0, 2, 1])), 4)
-    -0.9823
+      >>> round(float(ks.ops.approx_ndcg_loss([0.3, 0.9, 0.4], [0, 2, 1])), 4)
+      -0.9823
 
     Source: T. Qin et al., "A General Approximation Framework for Direct Optimization of Information Retrieval
     Measures", Information Retrieval 13, 2010; S. Bruch et al., "Revisiting Approximate Metric Optimization in the Age
@@ -107,10 +105,8 @@ def gumbel_approx_ndcg_loss(
       noise_scale: factor of the Gumbel noise, at least 0.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.gumbel_approx_ndcg_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
-    -1.0
+      >>> round(float(ks.ops.gumbel_approx_ndcg_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+      -1.0
 
     Source: S. Bruch et al., "A Stochastic Treatment of Learning to Rank Scoring Functions", WSDM 2020.
     """
@@ -140,10 +136,8 @@ def approx_mrr_loss(
       weights: numbers that broadcast against `[..., n]`. They multiply the labels in the first sum only.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_mrr_loss([0.3, 0.9, 0.4], [0.0, 0.0, 1.0])), 4)
-    -0.442
+      >>> round(float(ks.ops.approx_mrr_loss([0.3, 0.9, 0.4], [0.0, 0.0, 1.0])), 4)
+      -0.442
     """
     return _reciprocal_rank_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
 

@@ -40,19 +40,15 @@ def approx_rank_mse_loss(
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Empty lists give 0. A score or label that is not
-      finite makes its list NaN.
+      finite makes its list NaN. The cost is that of `approx_ndcg_loss`.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.
       ValueError: `tau` is not positive, `discount` is unknown, or shapes do not match.
 
-    Cost: that of `approx_ndcg_loss`.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.approx_rank_mse_loss([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
-    0.7268
+      >>> round(float(ks.ops.approx_rank_mse_loss([0.3, 0.9, 0.4], [2.0, 0.0, 1.0])), 4)
+      0.7268
 
     Source: F. Schlatt et al., "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage
     Re-Ranking", ECIR 2025.

@@ -51,10 +51,8 @@ def circle_loss(
     Cost: O(n^2) time and memory per list.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.circle_loss([0.9, 0.3, 0.6], [1.0, 0.0, 0.0])), 4)
-    15.68
+      >>> round(float(ks.ops.circle_loss([0.9, 0.3, 0.6], [1.0, 0.0, 0.0])), 4)
+      15.68
 
     Source: Y. Sun et al., "Circle Loss: A Unified Perspective of Pair Similarity Optimization", CVPR 2020.
     """

@@ -43,15 +43,12 @@ def click_em_loss(
     Args:
       logits: `[..., n, 2]` floating-point: first of examination, then of relevance.
       labels: `[..., n]` clicks: 1 or more for a clicked item.
-      exam_loss_weight: weight of the cross-entropy of examination, at least 0.
-      rel_loss_weight: weight of the cross-entropy of relevance, at least 0.
+      exam_loss_weight, rel_loss_weight: weights of the cross-entropies of examination and of relevance, at least 0.
       normalization, mask, weights: as in `mean_squared_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.click_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)
-    1.1463
+      >>> round(float(ks.ops.click_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)
+      1.1463
 
     Source: X. Wang et al., "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", WSDM 2018.
     """
@@ -104,10 +101,8 @@ def dual_learning_loss(
     Lists without a click, and empty lists, give 0. Other results, errors and cost are as in `mean_squared_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.dual_learning_loss([[0.6, 0.9], [0.2, 0.4]], [0.0, 1.0])), 4)
-    2.9585
+      >>> round(float(ks.ops.dual_learning_loss([[0.6, 0.9], [0.2, 0.4]], [0.0, 1.0])), 4)
+      2.9585
 
     Source: Q. Ai et al., "Unbiased Learning to Rank with Unbiased Propensity Estimation", SIGIR 2018.
     """
@@ -158,10 +153,8 @@ def mixture_em_loss(
     and memory per list.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mixture_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)
-    1.3199
+      >>> round(float(ks.ops.mixture_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)
+      1.3199
 
     Source: L. Yan et al., "Revisiting Two-tower Models for Unbiased Learning to Rank", SIGIR 2022.
     """

@@ -40,10 +40,8 @@ def list_net_loss(
     finite, errors and cost are as in `softmax_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.list_net_loss([0.5, -0.5], [1.0, 0.0])), 4)
-    0.5822
+      >>> round(float(ks.ops.list_net_loss([0.5, -0.5], [1.0, 0.0])), 4)
+      0.5822
 
     Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007.
     """

@@ -102,10 +102,8 @@ def neural_ndcg_loss(
     without `k` that of `soft_values`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.neural_ndcg_loss([0.4, 0.3, 0.9], [0, 2, 1])), 4)
-    -0.7552
+      >>> round(float(ks.ops.neural_ndcg_loss([0.4, 0.3, 0.9], [0, 2, 1])), 4)
+      -0.7552
 
     Source: P. Pobrotyn, R. Bialobrzeski, "NeuralNDCG: Direct Optimisation of a Ranking Metric via Differentiable
     Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey et al., "PiRank: Scalable Learning To Rank via

@@ -44,10 +44,8 @@ def pairwise_hinge_loss(
       scores, labels, tau, lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_hinge_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
-    0.8
+      >>> round(float(ks.ops.pairwise_hinge_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
+      0.8
 
     Source: R. Herbrich et al., "Large Margin Rank Boundaries for Ordinal Regression", Advances in Large Margin
     Classifiers, 2000.
@@ -83,10 +81,8 @@ def pairwise_mse_loss(
     errors and cost are those of `ranknet_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_mse_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
-    1.6467
+      >>> round(float(ks.ops.pairwise_mse_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
+      1.6467
 
     Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
     (`PairwiseMSELoss`).
@@ -118,10 +114,8 @@ def pairwise_soft_zero_one_loss(
       scores, labels, tau, lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pairwise_soft_zero_one_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
-    0.452
+      >>> round(float(ks.ops.pairwise_soft_zero_one_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
+      0.452
 
     Source: Y. Song et al., "Training Deep Neural Networks via Direct Loss Minimization", ICML 2016, for the aim;
     R. Pasumarthi et al., "TF-Ranking", KDD 2019, for the smooth count.
@@ -175,10 +169,8 @@ def yeti_logistic_loss(
       noise_scale: factor of the Gumbel noise, at least 0.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.yeti_logistic_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
-    0.0
+      >>> round(float(ks.ops.yeti_logistic_loss([9.0, -9.0, 0.0], [2.0, 0.0, 1.0], seed=[1, 2])), 2)
+      0.0
 
     Source: I. Lyzhin et al., "Which Tricks are Important for Learning to Rank?", ICML 2023; A. Gulin et al., "Winning
     The Transfer Learning Track of Yahoo!'s Learning To Rank Challenge with YetiRank", JMLR Workshop 14, 2011.

@@ -73,8 +73,9 @@ def neural_sort_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
-    It is `permutation_cross_entropy_loss(neural_sort(scores, tau), labels)`, but log P is exact even if P underflows,
-    so that lists in a very wrong order also have a gradient. `NeuralSortCrossEntropyLoss` says when to use it.
+    It is `permutation_cross_entropy_loss(neural_sort(scores, tau), labels)`, with its source, but log P is exact even
+    if P underflows, so that lists in a very wrong order also have a gradient. `NeuralSortCrossEntropyLoss` says when to
+    use it.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -99,12 +100,8 @@ def neural_sort_cross_entropy_loss(
     Cost: O(n^2) time and memory per list and sample.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.neural_sort_cross_entropy_loss([2.0, 5.0, 3.0], [20.0, 50.0, 30.0])), 3)
-    0.285
-
-    Source: see `permutation_cross_entropy_loss`.
+      >>> round(float(ks.ops.neural_sort_cross_entropy_loss([2.0, 5.0, 3.0], [20.0, 50.0, 30.0])), 3)
+      0.285
     """
     args = ranking_arguments(scores, labels, mask, weights, tau=tau)
     noise = stochastic_noise(num_samples, noise_scale, seed) if stochastic else None
@@ -161,11 +158,9 @@ def permutation_cross_entropy_loss(
     Cost: O(n^2) time and memory per list.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> matrix = ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0)
-    >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
-    0.285
+      >>> matrix = ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0)
+      >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
+      0.285
 
     Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
     section 6.1.

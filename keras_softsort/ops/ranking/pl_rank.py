@@ -62,10 +62,8 @@ def pl_rank_loss(
     items, or 600 in others, the gradient takes O(n + k^1.5) time and memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.pl_rank_loss([9.0, -9.0, 0.0], [2, 0, 1], seed=[1, 2])), 2)
-    -1.0
+      >>> round(float(ks.ops.pl_rank_loss([9.0, -9.0, 0.0], [2, 0, 1], seed=[1, 2])), 2)
+      -1.0
 
     Source: H. Oosterhuis, "Learning-to-Rank at the Speed of Sampling: Plackett-Luce Gradient Estimation With Minimal
     Computational Complexity", SIGIR 2022 (PL-Rank-3); H. Oosterhuis, "Computationally Efficient Optimization of

@@ -53,10 +53,8 @@ def mean_squared_loss(
     Cost: O(n) time and memory per list.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.mean_squared_loss([0.6, 0.8], [1.0, 0.0])), 4)
-    0.4
+      >>> round(float(ks.ops.mean_squared_loss([0.6, 0.8], [1.0, 0.0])), 4)
+      0.4
 
     Source: D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
@@ -89,10 +87,8 @@ def sigmoid_cross_entropy_loss(
       labels: `[..., n]` numbers from 0 to 1; others are taken as they are.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.sigmoid_cross_entropy_loss([0.6, 0.8], [1.0, 0.0])), 4)
-    0.8043
+      >>> round(float(ks.ops.sigmoid_cross_entropy_loss([0.6, 0.8], [1.0, 0.0])), 4)
+      0.8043
 
     Source: W. Cooper et al., "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
@@ -132,10 +128,8 @@ def ordinal_loss(
       normalization, mask, weights: as in `mean_squared_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ordinal_loss([[0.6, 0.2], [0.8, 0.3]], [1.0, 0.0])), 4)
-    1.6305
+      >>> round(float(ks.ops.ordinal_loss([[0.6, 0.2], [0.8, 0.3]], [1.0, 0.0])), 4)
+      1.6305
 
     Source: Z. Niu et al., "Ordinal Regression with Multiple Output CNN for Age Estimation", CVPR 2016; P. Pobrotyn et
     al., "Context-Aware Learning to Rank with Self-Attention", SIGIR eCom 2020.

@@ -69,10 +69,8 @@ def ranknet_loss(
     Cost: O(n^2) time, including the gradient, and the memory of one block of pairs.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.ranknet_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
-    0.6235
+      >>> round(float(ks.ops.ranknet_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
+      0.6235
 
     Source: C. Burges et al., "Learning to Rank using Gradient Descent", ICML 2005; lambda weights: see
     `losses.LambdaWeight`.
@@ -124,10 +122,8 @@ def ranknet_lambdas(
     results. Numbers that are not finite, errors and cost are as in `ranknet_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.ranknet_lambdas([0.0, 0.0, 0.0], [2.0, 1.0, 1.0]).numpy().tolist()
-    [-1.0, 0.5, 0.5]
+      >>> ks.ops.ranknet_lambdas([0.0, 0.0, 0.0], [2.0, 1.0, 1.0]).numpy().tolist()
+      [-1.0, 0.5, 0.5]
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """

@@ -54,10 +54,8 @@ def per_segment(
     rows, and at most 16 for shorter ones. XLA compiles one program for all batches with this number of rows.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.per_segment(ks.ops.ndcg, [0.5, 3.0, 0.2, 1.0], [1, 1, 0, 0], [7, 9, 7, 9]).numpy().tolist()
-    [1.0, 1.0, 0.0, 0.0]
+      >>> ks.ops.per_segment(ks.ops.ndcg, [0.5, 3.0, 0.2, 1.0], [1, 1, 0, 0], [7, 9, 7, 9]).numpy().tolist()
+      [1.0, 1.0, 0.0, 0.0]
 
     Source: the segments of R. Jagerman et al., "Rax: Composable Learning-to-Rank using JAX", KDD 2022.
     """

@@ -70,10 +70,8 @@ def softmax_loss(
     Cost: O(n) time and memory per list; a sort with a lambda weight.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.softmax_loss([1.0986123, 0.0, 1.3862944], [1.0, 0.0, 0.0])), 4)
-    0.9808
+      >>> round(float(ks.ops.softmax_loss([1.0986123, 0.0, 1.3862944], [1.0, 0.0, 0.0])), 4)
+      0.9808
 
     Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007; S. Bruch et al.,
     "An Analysis of the Softmax Cross Entropy Loss for Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng et
@@ -131,10 +129,8 @@ def calibrated_softmax_loss(
     not finite, errors and cost are as in `softmax_loss`.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.calibrated_softmax_loss([0.6, 0.8], [1.0, 0.0], virtual_label=0.1)), 4)
-    1.1808
+      >>> round(float(ks.ops.calibrated_softmax_loss([0.6, 0.8], [1.0, 0.0], virtual_label=0.1)), 4)
+      1.1808
 
     Source: L. Yan et al., "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
@@ -189,10 +185,8 @@ def unique_softmax_loss(
     GPU under XLA, compare all pairs of lists of known sizes.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.unique_softmax_loss([0.6, 0.8], [1.0, 0.0])), 4)
-    0.7981
+      >>> round(float(ks.ops.unique_softmax_loss([0.6, 0.8], [1.0, 0.0])), 4)
+      0.7981
 
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
     """

@@ -52,19 +52,15 @@ def spearman_loss(
       `[...]` in the dtype of `scores`. Masked items are left out. Lists with fewer than two items, or with constant
       labels, give 0. The standard deviation of the soft ranks counts as at least a hundredth of that of the ranks 1 to
       n, so that equal scores have correlation 0 and a finite gradient. A label or score that is not finite makes its
-      list NaN.
+      list NaN. The cost is that of `soft_rank`.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
       ValueError: `tau` or `power` is not positive, `method` has no ranks, or shapes do not match.
 
-    Cost: that of `soft_rank`.
-
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.spearman_loss([0.1, 0.4, 0.3, 0.9], [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
-    0.2
+      >>> round(float(ks.ops.spearman_loss([0.1, 0.4, 0.3, 0.9], [1, 2, 3, 4], tau=0.001)), 4)  # 1 - 0.8
+      0.2
 
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
     15, 1904; as a loss: see the projections of `soft_rank`.

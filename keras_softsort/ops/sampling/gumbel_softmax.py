@@ -75,11 +75,9 @@ def gumbel_softmax(
     Cost: O(n log k) time and O(n) memory per list for the threshold; O(k n) for successive softmaxes.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> without_noise = ks.ops.gumbel_softmax([2.0, 2.0, 2.0, 1.0], tau=0.1, k=2, noise_scale=0)
-    >>> (100 * without_noise.numpy()).round().tolist()
-    [67.0, 67.0, 67.0, 0.0]
+      >>> without_noise = ks.ops.gumbel_softmax([2.0, 2.0, 2.0, 1.0], tau=0.1, k=2, noise_scale=0)
+      >>> (100 * without_noise.numpy()).round().tolist()
+      [67.0, 67.0, 67.0, 0.0]
 
     Source: E. Jang et al., "Categorical Reparameterization with Gumbel-Softmax", and C. Maddison et al., "The Concrete
     Distribution", both ICLR 2017; S. M. Xie, S. Ermon, "Reparameterizable Subset Sampling via Continuous Relaxations",

@@ -38,10 +38,8 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     Cost: r sequential steps of O(n).
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.harden([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]).numpy().tolist()
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+      >>> ks.ops.harden([[0.4, 0.4, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]).numpy().tolist()
+      [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
     Source: Y. Bengio et al., "Estimating or Propagating Gradients Through Stochastic Neurons", 2013.
     """

@@ -57,10 +57,8 @@ def neural_sort(
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> (100 * ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0).numpy()).round().tolist()
-    [[1.0, 88.0, 12.0], [24.0, 9.0, 67.0], [73.0, 0.0, 27.0]]
+      >>> (100 * ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0).numpy()).round().tolist()
+      [[1.0, 88.0, 12.0], [24.0, 9.0, 67.0], [73.0, 0.0, 27.0]]
 
     Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019.
     """
@@ -94,10 +92,8 @@ def soft_sort(
       power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> (100 * ks.ops.soft_sort([2.0, 5.0, 3.0], tau=1.0).numpy()).round().tolist()
-    [[4.0, 84.0, 11.0], [24.0, 9.0, 67.0], [71.0, 4.0, 26.0]]
+      >>> (100 * ks.ops.soft_sort([2.0, 5.0, 3.0], tau=1.0).numpy()).round().tolist()
+      [[4.0, 84.0, 11.0], [24.0, 9.0, 67.0], [71.0, 4.0, 26.0]]
 
     Source: S. Prillo, J. Eisenschlos, "SoftSort: A Continuous Relaxation for the argsort Operator", ICML 2020.
     """

@@ -31,8 +31,8 @@ def soft_quantile(
 ) -> tf.Tensor:
     """Compute soft quantiles of each list: softly sorted values, interpolated linearly between ranks as in NumPy.
 
-    For m valid items, their softly sorted values v in ascending order, and `h = (m - 1) q`, the quantile is
-    `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
+    For m valid items, their softly sorted values v (`soft_values`) in ascending order, and `h = (m - 1) q`, the
+    quantile is `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
 
     Args:
       scores, tau, power, mask, scale: as in `soft_values`.
@@ -51,12 +51,8 @@ def soft_quantile(
     Cost: O(len(q) n + n log n) time and O(len(q) n) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.soft_quantile([2.0, 5.0, 3.0, 10.0], [0.0, 0.5, 1.0], tau=0.01).numpy().tolist()
-    [2.0, 4.0, 10.0]
-
-    Source: that of `neural_sort` and `soft_sort`.
+      >>> ks.ops.soft_quantile([2.0, 5.0, 3.0, 10.0], [0.0, 0.5, 1.0], tau=0.01).numpy().tolist()
+      [2.0, 4.0, 10.0]
     """
     quantiles = checked_quantiles(q)
     args = sort_arguments(

@@ -63,10 +63,8 @@ def soft_rank(
     temperatures O(n log^2 n), and O(n) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.soft_rank([5.0, 1.0, 2.0], 2.0, method="projection", direction="ASCENDING").numpy().tolist()
-    [3.0, 1.25, 1.75]
+      >>> ks.ops.soft_rank([5.0, 1.0, 2.0], 2.0, method="projection", direction="ASCENDING").numpy().tolist()
+      [3.0, 1.25, 1.75]
 
     Source: M. Blondel et al., "Fast Differentiable Sorting and Ranking", ICML 2020, for projections; L. Struski et al.,
     "LapSum - One Method to Differentiate Them All: Ranking, Sorting and Top-k Selection", ICML 2025; otherwise see

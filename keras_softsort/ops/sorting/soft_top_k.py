@@ -37,8 +37,8 @@ def soft_top_k(
 ) -> SoftTopK:
     """Compute the k largest (or smallest) scores softly, and the weights of the items in them.
 
-    Use it to read the k best items. `weights = P[..., :k, :]` are the first k rows of the soft permutation matrix, and
-    `values = weights @ scores`. For one number per item, see `soft_top_k_membership`.
+    Use it to read the k best items. `weights = P[..., :k, :]` are the first k rows of the soft permutation matrix of
+    `neural_sort` or `soft_sort`, and `values = weights @ scores`. For one number per item, see `soft_top_k_membership`.
 
     Args:
       scores, tau, power, mask, scale: as in `soft_values`.
@@ -61,12 +61,8 @@ def soft_top_k(
     Cost: O(k n + n log n) time and O(k n) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.soft_top_k([2.0, 5.0, 3.0], k=2, tau=0.01).values.numpy().tolist()
-    [5.0, 3.0]
-
-    Source: that of `neural_sort` and `soft_sort`.
+      >>> ks.ops.soft_top_k([2.0, 5.0, 3.0], k=2, tau=0.01).values.numpy().tolist()
+      [5.0, 3.0]
     """
     k = arguments.positive_integer("k", k)
     args = sort_arguments(
@@ -97,7 +93,7 @@ def soft_top_k_membership(
     `p_i = clip(s_i / tau - b, 0, 1)`: the vector of memberships nearest to the scores. Items that are far enough from
     the threshold get exactly 0 or 1, and no gradient. With `"projection_kl"`, `p_i = min(exp(s_i / tau - b), 1)`:
     exactly 1 for the first items, and above 0 for the others. With `"neural_sort"` and `"soft_sort"`, they are the
-    column sums of `P[..., :k, :]`, which may exceed 1 at a high tau.
+    column sums of `P[..., :k, :]`, which may exceed 1 at a high tau. The sources are those of `soft_rank`.
 
     Args:
       scores, power, mask, scale: as in `soft_rank`.
@@ -123,12 +119,8 @@ def soft_top_k_membership(
     Cost: O(n log n) time and O(n) memory for any k; that of `soft_top_k` with a matrix.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> [round(float(part), 2) for part in ks.ops.soft_top_k_membership([2.0, 5.0, 3.0], k=2, tau=0.5)]
-    [0.19, 1.0, 0.82]
-
-    Source: see `soft_rank`.
+      >>> [round(float(part), 2) for part in ks.ops.soft_top_k_membership([2.0, 5.0, 3.0], k=2, tau=0.5)]
+      [0.19, 1.0, 0.82]
     """
     args = sort_arguments(
         scores,

@@ -70,11 +70,9 @@ def soft_values(
     O(n) memory.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> prices = [[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]]
-    >>> ks.ops.soft_values([2.0, 5.0, 3.0], tau=0.01, values=prices).numpy().tolist()
-    [[50.0, 2.0], [30.0, 3.0], [20.0, 1.0]]
+      >>> prices = [[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]]
+      >>> ks.ops.soft_values([2.0, 5.0, 3.0], tau=0.01, values=prices).numpy().tolist()
+      [[50.0, 2.0], [30.0, 3.0], [20.0, 1.0]]
 
     Source: that of `neural_sort` and `soft_sort`, and for projections that of `soft_rank`.
     """
