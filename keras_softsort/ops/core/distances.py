@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import with_static_shape
+from keras_softsort.ops.core.products import inner_products
 
 DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 
@@ -20,9 +21,9 @@ def pairwise_distances(
     if distance == "cityblock":
         return cityblock_distances(queries, candidates)
     if distance == "dot":
-        return -tf.matmul(queries, candidates, transpose_b=True)
+        return -inner_products(queries, candidates)
     if distance == "cosine":
-        return 1 - tf.matmul(unit_vectors(queries), unit_vectors(candidates), transpose_b=True)
+        return 1 - inner_products(unit_vectors(queries), unit_vectors(candidates))
     counts = tf.reduce_all(tf.math.is_finite(candidates), axis=-1)
     counts = (counts if mask is None else tf.logical_and(counts, mask))[..., tf.newaxis]
     total = tf.reduce_sum(tf.where(counts, candidates, tf.zeros_like(candidates)), axis=-2, keepdims=True)
@@ -31,7 +32,7 @@ def pairwise_distances(
     queries, candidates = queries - center, candidates - center
     lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
     other_lengths = tf.reduce_sum(tf.square(candidates), axis=-1)[..., tf.newaxis, :]
-    squared = lengths + other_lengths - 2 * tf.matmul(queries, candidates, transpose_b=True)
+    squared = lengths + other_lengths - 2 * inner_products(queries, candidates)
     squared = tf.where(squared < 0, tf.zeros_like(squared), squared)
     return squared if distance == "squared_euclidean" else _root(squared)
 

@@ -1,6 +1,7 @@
 """The device that a graph is traced for, which decides in which form lists are sorted and gathered.
 
-A tensor processor compares all pairs of a list in less time than it gathers numbers, and a CPU does not.
+A tensor processor compares all pairs of a list in less time than it gathers numbers, and a CPU does not. GPUs and TPUs
+multiply float32 matrices with fewer digits.
 """
 
 from __future__ import annotations
@@ -37,11 +38,21 @@ def by_comparison(size: Any) -> bool:
     return isinstance(size, int) and size <= LONGEST[_target()]
 
 
+def multiplies_coarsely() -> bool:
+    """Whether the device rounds the factors of a float32 matrix product, to TF32 on a GPU or to bfloat16 on a TPU."""
+    return _device() != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled()
+
+
 def _target() -> str:
+    device = _device()
+    # Without XLA, a GPU would store all pairs of a list.
+    return "cpu" if device == "gpu" and _chosen.get() is None and not is_compiled() else device
+
+
+def _device() -> str:
     chosen = _chosen.get()
     if chosen is not None:
         return chosen
     if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy) or tf.config.list_physical_devices("TPU"):
         return "tpu"
-    # Without XLA, a GPU would store all pairs of a list.
-    return "gpu" if tf.config.list_physical_devices("GPU") and is_compiled() else "cpu"
+    return "gpu" if tf.config.list_physical_devices("GPU") else "cpu"

@@ -1,0 +1,75 @@
+"""Products of embeddings keep the digits of float32 where the device rounds the factors of a matrix product."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_softsort import ops
+from keras_softsort.ops.core import products, target
+from keras_softsort.ops.core.distances import pairwise_distances
+
+pytestmark = pytest.mark.default_stack_only
+RNG = np.random.default_rng(3)
+X, Y = RNG.normal(size=(2, 7, 16)).astype("f"), RNG.normal(size=(2, 5, 16)).astype("f")
+LOST_BITS = {"gpu": 13, "tpu": 16}
+
+
+@pytest.fixture(params=["gpu", "tpu"])
+def device(request, monkeypatch):
+    """A device whose matrix products round their factors as it does, with float32 numbers otherwise."""
+    lost = LOST_BITS[request.param]
+    multiply = tf.matmul
+
+    @tf.custom_gradient
+    def rounded(x):
+        bits = tf.bitcast(x, tf.int32) + (1 << (lost - 1))
+        return tf.bitcast(tf.bitwise.bitwise_and(bits, -(1 << lost)), tf.float32), lambda upstream: upstream
+
+    def coarse(x, y, transpose_a=False, transpose_b=False):
+        x, y = (rounded(each) if each.dtype == tf.float32 else each for each in map(tf.convert_to_tensor, (x, y)))
+        return multiply(x, y, transpose_a, transpose_b)
+
+    monkeypatch.setattr(tf, "matmul", coarse)
+    with target.lowering_for(request.param):
+        yield
+
+
+def relative_error(found, x=X, y=Y):
+    lengths = np.linalg.norm(x, axis=-1)[..., :, None] * np.linalg.norm(y, axis=-1)[..., None, :]
+    return np.max(np.abs(found - np.float64(x) @ np.float64(y).swapaxes(-1, -2)) / lengths)
+
+
+def test_products_keep_their_digits(device):
+    assert relative_error(tf.matmul(X, Y, transpose_b=True).numpy()) > 1e-4
+    assert relative_error(products.inner_products(tf.constant(X), tf.constant(Y)).numpy()) < 2**-15
+
+
+def test_derivatives_are_those_of_the_product(device):
+    x, y = tf.constant(X), tf.constant(Y)
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        total = tf.reduce_sum(products.inner_products(x, y) ** 2) / 2
+    found = tape.gradient(total, [x, y])
+    product = X @ Y.swapaxes(-1, -2)
+    for gradient, right in zip(found, [product @ Y, product.swapaxes(-1, -2) @ X], strict=True):
+        np.testing.assert_allclose(gradient, right, rtol=0.02, atol=0.05)
+
+
+def test_neighbors_and_distances_keep_their_digits(device):
+    queries, references = (RNG.normal(size=(n, 16)).astype("f") for n in (20, 2000))
+    exact = np.sum((np.float64(queries)[:, None] - references) ** 2, axis=-1)
+    # A graph of its own, since eager calls share theirs with other devices.
+    found = tf.function(lambda x, y: ops.nearest_neighbors(x, y, 5), autograph=False)(queries, references)
+    np.testing.assert_array_equal(found.neighbors, np.argsort(exact, axis=-1)[:, :5])
+    distances = pairwise_distances(tf.constant(queries), tf.constant(references), "squared_euclidean")
+    np.testing.assert_allclose(distances, exact, atol=2e-3)
+
+
+def test_switched_off_it_is_one_product(device):
+    enabled = tf.config.experimental.tensor_float_32_execution_enabled()
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    try:
+        found = products.inner_products(tf.constant(X), tf.constant(Y))
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(enabled)
+    np.testing.assert_array_equal(found, tf.matmul(X, Y, transpose_b=True))
