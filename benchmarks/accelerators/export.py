@@ -4,7 +4,7 @@ Each program, forward and backward, becomes a folder with the serialized program
 (`arrays.npz`: `input_0`, ..., `output_0`, ...). `run_hlo.py` runs them there; it needs neither TensorFlow nor this
 package.
 
-    python benchmarks/accelerators/export.py /tmp/hlo --programs neural_sort soft_rank --shapes 64x128
+    python benchmarks/accelerators/export.py /tmp/hlo --programs neural_sort soft_rank --shapes 64x128 --formulas
     python benchmarks/accelerators/run_hlo.py /tmp/hlo
 """
 
@@ -23,6 +23,10 @@ try:
     from keras_softsort.ops.core.target import lowering_for
 except ImportError:
     lowering_for = contextlib.nullcontext  # type: ignore[assignment]
+
+
+# Elements of results that are written, so that the programs of several sizes fit into one copy.
+LARGEST = 2**18
 
 
 def step(function: Callable) -> Callable:
@@ -56,7 +60,7 @@ def export(
     (folder / "program.hlo").write_bytes(hlo)
     if with_arrays:
         inputs = {f"input_{i}": tensor.numpy() for i, tensor in enumerate(tensors)}
-        outputs = {f"output_{i}": result.numpy() for i, result in enumerate(run(*tensors))}
+        outputs = {f"output_{i}": each.numpy() for i, each in enumerate(run(*tensors)) if tf.size(each) <= LARGEST}
         np.savez(folder / "arrays.npz", **inputs, **outputs)
     return folder
 
@@ -66,11 +70,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--programs", nargs="+", default=list(programs.PROGRAMS), choices=programs.PROGRAMS)
     parser.add_argument("--shapes", nargs="+", help="batch x size, in place of those of each program")
+    parser.add_argument("--formulas", action="store_true", help="also the formula of each program")
     parser.add_argument("--target", default="gpu", choices=["cpu", "gpu", "tpu"], help="whose form is written")
     options = parser.parse_args(arguments)
     for name in options.programs:
         for shape in options.shapes or programs.PROGRAMS[name].shapes:
-            print(export(options.folder, name, shape, options.target, with_arrays=True), flush=True)
+            for formula in (False, True)[: 1 + (options.formulas and programs.PROGRAMS[name].formula is not None)]:
+                made = export(options.folder, name, shape, options.target, formula=formula, with_arrays=True)
+                print(made, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,43 +1,52 @@
-"""Compiles the programs of `accelerators/export.py` with XLA for the device of this machine, checks and times them.
+"""Compiles the programs of `export.py` with XLA for the device of this machine, checks and times them.
 
-Needs only jax, NumPy and `harness.py`. Each program is timed beside the device's own sort of the same scores; the two
-take turns, and the figures are medians. The error is the largest difference from the results on the CPU that exported
-it, of the largest number of the same output. Exits with 1 if one is above `--tolerance`.
+Needs only jax and NumPy, with `harness.py`. A program and its formula take turns. A time is that of one of `--queued`
+calls that wait in the device's queue together, the median of `--repeats` such queues, so it is the larger of launching
+and running. The error is the largest difference from the results on the CPU that exported the program, as a part of
+the largest number of the same output. Exits with 1 if one is above `--tolerance`.
 
-    python benchmarks/accelerators/run_hlo.py /tmp/hlo
+    python benchmarks/accelerators/export.py /tmp/hlo --shapes 64x128 --formulas
+    python benchmarks/accelerators/run_hlo.py /tmp/hlo --json benchmarks/results/gpu.json
 """
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax._src.interpreters import mlir
 from jax._src.lib import _jax, xla_client
+from jax._src.lib.mlir import ir
+
+jax.config.update("jax_enable_x64", True)
+CONVERTED = "program.jax"
+STABLEHLO = "1.10.0"
+PLATFORM = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend())
 
 
-def compiled(program: bytes, device: jax.Device) -> Callable:
-    """The program as a function of lists of arrays on `device`."""
-    module = _jax.mlir.xla_computation_to_mlir_module(xla_client.XlaComputation(program))
-    arguments = (module, xla_client.DeviceList((device,)), xla_client.CompileOptions())
-    client = device.client
-    executable = (
-        client.compile_and_load(*arguments) if hasattr(client, "compile_and_load") else client.compile(*arguments)
+def converted(program: bytes, platform: str) -> jax.export.Exported:
+    """A program as jax exports its own functions: one of the same arrays, with this program in its place."""
+    computation = xla_client.XlaComputation(program)
+    shape = computation.program_shape()
+    result = shape.result_shape()
+    inputs, outputs = (
+        [jax.ShapeDtypeStruct(each.dimensions(), each.numpy_dtype()) for each in shapes]
+        for shapes in (shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result])
     )
-
-    def run(inputs: list[jax.Array]) -> list[jax.Array]:
-        results = executable.execute_sharded(inputs)
-        return [shards[0] for shards in results.disassemble_into_single_device_arrays()]
-
-    return run
+    function = jax.jit(lambda *_: [jax.numpy.zeros(each.shape, each.dtype) for each in outputs], keep_unused=True)
+    exported = jax.export.export(function, platforms=[platform])(*inputs)
+    with mlir.make_ir_context():
+        module = ir.Module.parse(_jax.mlir.xla_computation_to_mlir_module(computation))
+        serialized = _jax.mlir.serialize_portable_artifact(module, STABLEHLO)
+    return dataclasses.replace(exported, mlir_module_serialized=serialized)
 
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:
@@ -49,43 +58,84 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
     )
 
 
-def row(folder: Path, device: jax.Device, repeats: int) -> tuple[float, list[str]]:
-    """The error of one program, and its cells."""
-    with np.load(folder / "arrays.npz") as arrays:
-        inputs = [jax.device_put(arrays[f"input_{i}"], device) for i in range(len(arrays)) if f"input_{i}" in arrays]
-        expected = [arrays[f"output_{i}"] for i in range(len(arrays)) if f"output_{i}" in arrays]
-    start = time.perf_counter()
-    run = compiled((folder / "program.hlo").read_bytes(), device)
-    seconds = time.perf_counter() - start
-    found = [np.asarray(each) for each in run(inputs)]
-    worst = max(error(*pair) for pair in zip(found, expected, strict=True))
-    sort = jax.jit(jnp.sort)
-    runs = [lambda: jax.block_until_ready(run(inputs)), lambda: jax.block_until_ready(sort(inputs[0]))]
-    own, floor = harness.alternating_medians(runs, repeats)
-    cells = [f"{seconds:.1f}", f"{1e3 * own:.3f}", f"{1e3 * floor:.3f}", f"{own / floor:.1f}", f"{worst:.1e}"]
-    return worst, cells
+class Program:
+    """The program of a folder, compiled for the device, with its inputs there."""
+
+    def __init__(self, folder: Path) -> None:
+        with np.load(folder / "arrays.npz") as arrays:
+            self.arrays = dict(arrays)
+        inputs = [name for name in self.arrays if name.startswith("input_")]
+        self.inputs = [jax.device_put(self.arrays[f"input_{i}"]) for i in range(len(inputs))]
+        path = folder / CONVERTED
+        exported = (
+            jax.export.deserialize(bytearray(path.read_bytes()))
+            if path.exists()
+            else converted((folder / "program.hlo").read_bytes(), PLATFORM)
+        )
+        start = time.perf_counter()
+        self.function = jax.jit(exported.call).lower(*self.inputs).compile()
+        self.seconds = time.perf_counter() - start
+
+    def error(self) -> float:
+        """The largest of all results, of which the large ones are not known."""
+        found = {f"output_{i}": np.asarray(each) for i, each in enumerate(self.function(*self.inputs))}
+        return max(error(found[name], self.arrays[name]) for name in found.keys() & self.arrays.keys())
+
+    def queued(self, calls: int) -> Callable[[], None]:
+        """A run of that many calls."""
+
+        def run() -> None:
+            for _ in range(calls):
+                results = self.function(*self.inputs)
+            jax.block_until_ready(results)
+
+        return run
+
+
+def rows(folder: Path, repeats: int, queued: int) -> Iterator[harness.Row]:
+    """A row of each program, with the time of its formula where that was exported, too."""
+    for path in sorted(path.parent for path in folder.glob("*/arrays.npz")):
+        if "-formula-" in path.name:
+            continue
+        name, target = path.name.rsplit("-", 1)
+        row: harness.Row = dict(zip(("program", "shape"), name.rsplit("-", 1), strict=True))
+        formula = path.with_name(f"{name}-formula-{target}")
+        try:
+            programs = [Program(each) for each in (path, formula) if each.exists()]
+            times = harness.alternating_medians([each.queued(queued) for each in programs], repeats)
+            micro = [round(1e6 * each / queued, 1) for each in times]
+            row |= {"us": micro[0], "formula, us": micro[1] if len(micro) > 1 else None}
+            row |= {"ratio": round(micro[0] / micro[1], 2) if len(micro) > 1 else None}
+            row |= {"compiled in, s": round(programs[0].seconds, 1), "error": float(f"{programs[0].error():.1e}")}
+        except Exception as failure:  # the others shall still be tried
+            row |= {"failure": f"{type(failure).__name__}: {str(failure).splitlines()[0][:120]}"}
+        yield row
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = harness.new_parser(__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--queued", type=int, default=50)
     parser.add_argument("--tolerance", type=float, default=1e-3)
+    parser.add_argument("--convert", action="store_true", help=f"only write {CONVERTED} beside each program")
     options = parser.parse_args()
     device = jax.devices()[0]
-    print(f"{device.device_kind}, jax {jax.__version__}\n")
-    print("| program | compiled in, s | ours, ms | sort, ms | ours / sort | error |\n|---|---:|---:|---:|---:|---:|")
-    errors = []
-    for folder in sorted(path.parent for path in options.folder.glob("*/program.hlo")):
-        try:
-            worst, cells = row(folder, device, options.repeats)
-        except Exception as failure:  # the others shall still be tried
-            worst, cells = float("inf"), [f"{type(failure).__name__}: {str(failure).splitlines()[0][:120]}"]
-        errors.append(worst)
-        print(f"| {folder.name} | {' | '.join(cells)} |", flush=True)
-    if not errors:
-        sys.exit(f"no */program.hlo in {options.folder}")
-    sys.exit(int(max(errors) > options.tolerance))
+    if options.convert:
+        for path in options.folder.glob("*/program.hlo"):
+            path.with_name(CONVERTED).write_bytes(converted(path.read_bytes(), "cuda").serialize())
+        return
+    found = harness.publish(
+        "gpu",
+        {
+            "device": [{"device": device.device_kind, "jax": jax.__version__}],
+            "timed": rows(options.folder, options.repeats, options.queued),
+        },
+        options.json,
+    )["tables"]["timed"]
+    if not found:
+        sys.exit(f"no programs in {options.folder}")
+    sys.exit(int(any(not row.get("error", np.inf) <= options.tolerance for row in found)))
 
 
 if __name__ == "__main__":
