@@ -61,6 +61,9 @@ MODELS = {
     "`GumbelSoftmaxLayer`": lambda: scored(ks.GumbelSoftmaxLayer(0.5)),
     "`SinkhornLayer`": lambda: model_of(ks.SinkhornLayer(0.5), numbers(5, 4, 4)),
     "`SinkhornLayer(hard=True)`": lambda: model_of(ks.SinkhornLayer(0.5, hard=True), numbers(5, 4, 4)),
+    "`SinkhornLayer(hard=True)` of more rows than columns": lambda: model_of(
+        ks.SinkhornLayer(0.5, hard=True), numbers(5, 6, 4)
+    ),
     "`KNNClassifier`": lambda: nearest_neighbors(20_000, 256),
 }
 

@@ -289,5 +289,6 @@ def exact_matching(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: t
     ]
     pairs = tf.reduce_sum(tf.cast(columns >= 0, tf.int32), axis=-1)
     complete = tf.equal(pairs, tf.minimum(*sizes))[..., tf.newaxis, tf.newaxis]
-    exact = tf.one_hot(columns, tf.shape(logits)[-1], dtype=logits.dtype)
+    # Not one_hot, which in onnxruntime counts -1 from the end.
+    exact = tf.cast(tf.equal(columns[..., tf.newaxis], tf.range(tf.shape(logits)[-1])), logits.dtype)
     return tf.where(complete, exact, tf.constant(math.nan, logits.dtype))
