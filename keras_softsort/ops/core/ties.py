@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take
+from keras_softsort.ops.core.target import by_comparison
 
 
 def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
@@ -30,7 +31,19 @@ def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
 
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
+    if by_comparison(values.shape[1]):
+        return _compared_ranks(values, mask)
     keys, order = descending(masked_last(values, mask))
     first, last = tied_ranks(keys)
     means = tf.cast(take(first + last, inverse(order)), values.dtype) / 2 + 1
     return means if mask is None else tf.where(mask, means, tf.zeros_like(means))
+
+
+def _compared_ranks(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """The `mean_ranks`, as one more than the number of larger values and half of the number of other equal ones."""
+    own, others = values[:, :, tf.newaxis], values[:, tf.newaxis, :]
+    points = tf.cast(others > own, tf.int32) - tf.cast(others < own, tf.int32)
+    if mask is None:
+        return tf.cast(tf.reduce_sum(points, axis=2) + values.shape[1] + 1, values.dtype) / 2
+    points = tf.where(mask[:, tf.newaxis, :], points + 1, 0)
+    return tf.where(mask, tf.cast(tf.reduce_sum(points, axis=2) + 1, values.dtype) / 2, tf.zeros([], values.dtype))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.core.ties import mean_ranks, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list
@@ -44,7 +46,8 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     Source: M. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33, 1945; W. Knight, "A Computer Method
     for Calculating Kendall's Tau with Ungrouped Data", Journal of the American Statistical Association 61, 1966.
     """
-    return _tau_b(_checked(first, second, mask))
+    difference, *untied = (tf.cast(count, tf.float64) for count in _pair_counts(_checked(first, second, mask)))
+    return tf.math.divide_no_nan(difference, tf.sqrt(untied[0]) * tf.sqrt(untied[1]))
 
 
 @export
@@ -52,7 +55,8 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
     """Compute Spearman's rank correlation of two lists of numbers: Pearson's correlation of their ranks.
 
     Tied items have their mean rank. `spearman_loss` is the loss with soft ranks. Results, errors and cost are those of
-    `kendall_tau`. `SpearmanCorrelation` says when to use it.
+    `kendall_tau`. For float32 lists that a GPU or a TPU compares by pairs, the result has the precision of float32.
+    `SpearmanCorrelation` says when to use it.
 
     Args:
       first, second, mask: as in `kendall_tau`.
@@ -64,15 +68,16 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
     15, 1904.
     """
-    return _rank_correlation(_checked(first, second, mask))
+    return tf.cast(_rank_correlation(_checked(first, second, mask)), tf.float64)
 
 
 def _checked(first: Any, second: Any, mask: Any) -> RankingArguments:
     """The checked arguments: `first` as the scores and `second` as the labels of lists."""
-    first, second = (
-        tf.stop_gradient(tf.cast(arguments.real_tensor(name, values), tf.float64))
-        for name, values in (("first", first), ("second", second))
-    )
+    first, second = (arguments.real_tensor(name, values) for name, values in (("first", first), ("second", second)))
+    short = by_comparison(first.shape[-1]) if first.shape.rank else False
+    is_float32 = all(each.dtype.is_floating and each.dtype != tf.float64 for each in (first, second))
+    dtype = tf.float32 if short and is_float32 else tf.float64
+    first, second = (tf.stop_gradient(tf.cast(each, dtype)) for each in (first, second))
     if not second.shape.is_compatible_with(first.shape):
         raise ValueError(f"second must have the shape of first, {first.shape}, got {second.shape}")
     second = arguments.of_shape("second", second, tf.shape(first))
@@ -84,9 +89,40 @@ def _are_numbers(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
     return tf.logical_not(tf.logical_or(tf.math.is_nan(first), tf.math.is_nan(second)))
 
 
+class PairCounts(NamedTuple):
+    """Numbers of pairs of valid items [B]."""
+
+    difference: tf.Tensor  # concordant pairs minus discordant ones
+    untied_first: tf.Tensor
+    untied_second: tf.Tensor
+
+
 @per_list(_are_numbers)
-def _tau_b(lists: RankingLists) -> tf.Tensor:
-    """Tau-b of lists by Knight's method: float64 [B]. Sorted by the first list, discordant pairs are inversions."""
+def _pair_counts(lists: RankingLists) -> PairCounts:
+    counts = _compared_pairs if by_comparison(list_size(lists.scores)) else _counted_pairs
+    # Numbers below 2^24 in float32, and below 2^53 in float64.
+    return PairCounts(*(tf.cast(each, lists.scores.dtype) for each in counts(lists)))
+
+
+def _compared_pairs(lists: RankingLists) -> PairCounts:
+    """The counts from all pairs of items."""
+
+    def below(values: tf.Tensor) -> tf.Tensor:
+        return values[:, tf.newaxis, :] < values[:, :, tf.newaxis]
+
+    def count(pairs: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(pairs, tf.int32), axis=[1, 2])
+
+    first, second = below(lists.scores), below(lists.labels)
+    if lists.mask is not None:
+        valid = lists.mask[:, tf.newaxis, :] & lists.mask[:, :, tf.newaxis]
+        first, second = first & valid, second & valid
+    discordant = count(first & tf.transpose(second, [0, 2, 1]))
+    return PairCounts(count(first & second) - discordant, count(first), count(second))
+
+
+def _counted_pairs(lists: RankingLists) -> PairCounts:
+    """The counts by Knight's method. Sorted by the first list, discordant pairs are inversions."""
     first, second = masked_last(lists.scores, lists.mask), masked_last(lists.labels, lists.mask)
     _, by_second = descending(second)
     order = take(by_second, descending(take(first, by_second))[1])
@@ -100,8 +136,7 @@ def _tau_b(lists: RankingLists) -> tf.Tensor:
     )
     pairs = count * (count - 1) // 2
     difference = pairs - tied_first - tied_second + tied_both - 2 * discordant
-    untied = [tf.cast(pairs - tied, tf.float64) for tied in (tied_first, tied_second)]
-    return tf.math.divide_no_nan(tf.cast(difference, tf.float64), tf.sqrt(untied[0]) * tf.sqrt(untied[1]))
+    return PairCounts(difference, pairs - tied_first, pairs - tied_second)
 
 
 def _tied_pairs(sort_keys: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
@@ -122,7 +157,7 @@ def _joint_keys(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 
 @per_list(_are_numbers)
 def _rank_correlation(lists: RankingLists) -> tf.Tensor:
-    """Spearman's correlation of lists: float64 [B]."""
+    """Spearman's correlation of lists [B]."""
     mean = (lists.sizes()[:, tf.newaxis] + 1) / 2
     ranks, others = (lists.only_valid(mean_ranks(values, lists.mask) - mean) for values in (lists.scores, lists.labels))
     spreads = [tf.reduce_sum(tf.square(values), axis=-1) for values in (ranks, others)]

@@ -7,7 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
+from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.metrics.ranked_lists import (
@@ -80,6 +82,8 @@ def ordered_pair_accuracy(
 @per_list(can_be_ranked)
 def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The accuracy of the pairs of each list, which weighs as much as its pairs."""
+    if by_comparison(list_size(lists.scores)):
+        return _of_sums(*_compared_pairs(lists, ties_count=options.ties == "mean"))
     right = _weight_of_right_pairs(lists, ties_are_right=False)
     if options.ties == "mean":
         right = (right + _weight_of_right_pairs(lists, ties_are_right=True)) / 2
@@ -89,6 +93,19 @@ def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) 
 def _of_sums(total: tf.Tensor, weight: tf.Tensor) -> Measures:
     """The mean of each list from a weighted sum and its weight [B]."""
     return Measures(tf.math.divide_no_nan(total, weight), weight, tf.cast(weight > 0, weight.dtype))
+
+
+def _compared_pairs(lists: RankingLists, ties_count: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    """The weights [B] of right pairs and of all pairs, from all pairs of items."""
+    dtype, scores = lists.labels.dtype, lists.scores
+    counts = lists.labels[:, :, tf.newaxis] > lists.labels[:, tf.newaxis, :]
+    counts = counts if lists.mask is None else counts & lists.mask[:, tf.newaxis, :]
+    right = tf.cast(counts & (scores[:, :, tf.newaxis] > scores[:, tf.newaxis, :]), dtype)
+    if ties_count:
+        right += tf.cast(counts & tf.equal(scores[:, :, tf.newaxis], scores[:, tf.newaxis, :]), dtype) / 2
+    weights = lists.item_weights()
+    right, pairs = (tf.reduce_sum(each, axis=2) for each in (right, tf.cast(counts, dtype)))
+    return tf.reduce_sum(weights * right, axis=1), tf.reduce_sum(weights * pairs, axis=1)
 
 
 def _weight_of_pairs(lists: RankingLists) -> tf.Tensor:

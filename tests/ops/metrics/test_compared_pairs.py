@@ -1,0 +1,52 @@
+"""Metrics of pairs and ranks, by comparing all pairs as a TPU does, have the values of the form for long lists."""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_softsort as ks
+from keras_softsort.ops.core.target import lowering_for
+
+pytestmark = pytest.mark.default_stack_only
+
+RNG = np.random.default_rng(0)
+FIRST, SECOND = RNG.integers(0, 5, (2, 40, 9)).astype("float32")
+FIRST[0], SECOND[1] = 1, 2
+FIRST[2, 3], SECOND[3, 4], FIRST[4, 5] = np.nan, np.nan, np.inf
+WEIGHTS = RNG.random((40, 9)).astype("float32")
+METRICS = {
+    "kendall_tau": lambda mask: ks.ops.kendall_tau(FIRST, SECOND, mask=mask),
+    "spearman_correlation": lambda mask: ks.ops.spearman_correlation(FIRST, SECOND, mask=mask),
+    "ordered_pair_accuracy": lambda mask: ks.ops.ordered_pair_accuracy(FIRST, SECOND, mask=mask, weights=WEIGHTS),
+    "ordered_pair_accuracy with ties": lambda mask: ks.ops.ordered_pair_accuracy(FIRST, SECOND, mask=mask, ties="mean"),
+}
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+@pytest.mark.parametrize("mask", [None, RNG.random((40, 9)) < 0.6], ids=["all", "masked"])
+def test_pairs_give_the_values_of_sorts(metric, mask):
+    found = {}
+    for target in ("cpu", "tpu"):
+        with lowering_for(target):
+            found[target] = tf.function(lambda: metric(mask))().numpy()
+    assert found["tpu"].dtype == found["cpu"].dtype
+    np.testing.assert_allclose(found["tpu"], found["cpu"], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", [ks.ops.kendall_tau, ks.ops.spearman_correlation])
+def test_lists_of_float32_are_not_held_in_float64(metric):
+    with lowering_for("tpu"):
+        run = tf.function(lambda first, second: metric(first, second), jit_compile=True)  # noqa: PLW0108 - two arguments
+        program = run.experimental_get_compiler_ir(tf.constant(FIRST), tf.constant(SECOND))(stage="hlo")
+    assert set(re.findall(r"(?:[su]|f)64\[([\d,]*)\]", program)) <= {"", "40"}
+
+
+def test_integers_beyond_float32_stay_apart():
+    first, second = np.array([[2**24, 2**24 + 1, 0]], "int32"), np.array([[0.0, 1.0, 2.0]])
+    with lowering_for("tpu"):
+        found = [
+            tf.function(metric)(first, second).numpy() for metric in (ks.ops.kendall_tau, ks.ops.spearman_correlation)
+        ]
+    np.testing.assert_allclose(found, [[-1 / 3], [-0.5]])
