@@ -93,8 +93,8 @@ def _read_svmlight(file: Any, first: int, num_features: int) -> Iterator[Ranking
 class ReadParquet(GroupedFiles):
     """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
 
-    For tables that one machine cannot read fast enough. Rows with the same value in the group column are one list, as
-    for `ReadSVMlight`.
+    For tables that one machine cannot read fast enough. Rows with one value in the group column are a list, as in
+    `ReadSVMlight`.
 
     Args:
       pattern: a path or a pattern such as `"gs://bucket/train-*.parquet"`.

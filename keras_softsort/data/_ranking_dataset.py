@@ -32,8 +32,7 @@ class RankingDataset:
       sizes: number of items of each list, `[lists]`, in the order of the items.
       query_ids: identifier of each list, `[lists]`, of any type; or `None`.
       weights: weight of each item, `[items]`, at least 0 and finite, stored as float32; or `None`.
-      rows: the row of each item in the table that it comes from, `[items]`, for `in_row_order`; or `None` for the order
-        of the items.
+      rows: the row of each item in its table, `[items]`, for `in_row_order`; or `None` for the order of the items.
       feature_names: name of each feature, `[f]`, all different, stored as a tuple; or `None`.
         `from_frame(new, features=lists.feature_names)` reads new rows in the same order.
 

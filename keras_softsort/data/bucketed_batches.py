@@ -33,16 +33,13 @@ def bucketed_batches(
 
     Use them to train a model of lists. Each list is padded with features of 0 to the smallest of a few sizes n that
     holds it, and a batch holds lists of one padded size. XLA compiles each padded size once, or twice with partial
-    batches. To score rows use `models.score_rows`: `model.predict` would keep the order of the batches, and score
-    padding too.
+    batches. To score rows use `models.score_rows`: `model.predict` would score padding, in the order of the batches.
 
     Args:
-      lists: a `RankingDataset`, or a sequence of tuples of arrays: features `[n, f]`, labels `[n]` and perhaps weights
-        `[n]`.
+      lists: a `RankingDataset`, or a sequence of tuples: features `[n, f]`, labels `[n]`, perhaps weights `[n]`.
       batch_size: number of lists in a batch.
       boundaries: the padded sizes, strictly increasing. `None` chooses the powers of 2 from 8 on, and the longest list.
-      truncate: whether lists longer than the last of `boundaries` are cut to their first items. If False, they are an
-        error.
+      truncate: whether longer lists than the last of `boundaries` are cut to their first items, or are an error.
       padding: the mark of padding. Losses and metrics need the same `padding`. `"negative_labels"`: padded labels are
         -1, and labels must be at least 0. `"nan_labels"`: padded labels are NaN, and labels may have any sign. `None`:
         nothing is padded, each batch holds lists of one size, and `boundaries` must be `None`.
@@ -50,8 +47,7 @@ def bucketed_batches(
       seed: seed of the order; `None` takes TensorFlow's global seed.
       drop_remainder: whether partial batches are left out, so that `batch` is static. Up to `batch_size - 1` lists of
         each padded size are then not seen in an epoch.
-      mask: whether features are a dictionary of `"features"` and `"mask"` `[batch, n]`, True for items and False for
-        padding.
+      mask: whether features are a dictionary of `"features"` and `"mask"`, bool `[batch, n]`, True for items.
       rows: whether batches have the row of each item in place of labels and weights, int64, -1 in the padding, for your
         own loop over batches to score. It must be True for lists without labels.
       shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th list. The number of batches may

@@ -99,8 +99,7 @@ def simulate_clicks(
       seed: integer seed, or None for another log in each call.
 
     Raises:
-      ValueError: a number or probability is out of range, a label is below 0 or missing, a score is NaN, or shapes do
-        not match.
+      ValueError: a number is out of range, a label is below 0 or missing, a score is NaN, or shapes do not match.
       TypeError: `lists` is not a `RankingDataset`, or a number has another type.
 
     Cost: O(sessions n) time and memory, for lists of up to n items.
@@ -157,8 +156,8 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
     Use it to weight clicks by their position. In the model an item i at position r is clicked with probability
     `e_r a_i`. Expectation maximization finds the examination e and the attraction a of each item, from how often each
     item was shown and clicked at each position. Only items that were shown at several positions tell examination from
-    attraction. If there is none, as in a log of one fixed order per list, the curve is a smooth and wrong guess, and
-    there is a warning.
+    attraction. If there is none, as in a log of one fixed order per list, the curve is a wrong guess, and there is a
+    warning.
 
     Args:
       log: a `ClickLog`.
@@ -232,8 +231,7 @@ def slate_value(log: ClickLog, old: Any, new: Any) -> SlateValue:
       new: the same under the new policy, for the same user.
 
     Returns:
-      The pair `value` and `standard_error`. The value is unbiased if examination is known and `old` is positive
-      wherever `new` is.
+      The pair `value` and `standard_error`. Unbiased if examination is known and `old` is positive where `new` is.
 
     Raises:
       TypeError: `log` is not a `ClickLog`.

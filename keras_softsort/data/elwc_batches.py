@@ -53,14 +53,12 @@ def elwc_batches(
       record_format: `"elwc"`, ExampleListWithContext; `"eie"`, a `tf.train.Example` with the bytes of the others as
         `serialized_context` and `serialized_examples`; or `"sequence_example"`, a `tf.train.SequenceExample`.
       boundaries, truncate, seed, drop_remainder: as in `bucketed_batches`.
-      padding: as in `bucketed_batches`, but not None, and with `"negative_labels"` an item with a label below 0 is
-        padding too.
+      padding: as in `bucketed_batches`, but not None. With `"negative_labels"` a label below 0 is padding, too.
       shuffle: whether the order of files and records differs from epoch to epoch.
       shuffle_buffer: number of records from which the next one is drawn, all of them in memory.
       mask: whether features hold a `"mask"` `[batch, n]`, True for items and False for padding.
       shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th file if there are as many,
-        otherwise every `count`-th record. A dataset as `files` must yield the same records in the same order to each
-        worker.
+        otherwise every `count`-th record. A dataset as `files` must yield equal records in equal order to each worker.
 
     Returns:
       A `tf.data.Dataset` of pairs: a dictionary of context features `[batch, ...]` and example features

@@ -54,18 +54,16 @@ def read_svmlight(
       num_features: number of features; `None` takes the largest index in the file, up to 100,000. Give it for files
         that belong together, since one of them may not name the last features.
       zero_based: whether indices begin at 0 instead of 1.
-      query_file: path of the numbers of documents, by default `path` followed by `.query`. It must agree with any
-        `qid:`.
+      query_file: path of the numbers of documents, by default `path` and `.query`. It must agree with any `qid:`.
 
     Returns:
-      A `RankingDataset` in the order of the file, with `query_ids` (`None` without `qid:`). A number beyond float32
+      A `RankingDataset` in the order of the file, with `query_ids`, `None` if lines have none. A number beyond float32
       (Istella writes 1.8e308 for missing values) becomes the largest float32, 3.4e38.
 
     Raises:
       ValueError: a line is malformed, a label is NaN or below 0 (which would mark padding), a value is NaN or infinite,
         indices do not increase or exceed the number of features, the lines of a query are not consecutive, queries are
-        not known, sizes do not add up to the lines, or the file has no documents. The message names the file and the
-        line.
+        not known, sizes do not add up to the lines, or the file has no documents. The message has file and line.
       OSError: a file cannot be read, or its compressed data are damaged or incomplete.
 
     Cost: linear time, and the memory of the dense features and of one block of the file.

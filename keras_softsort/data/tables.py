@@ -54,8 +54,7 @@ def from_frame(
     Raises:
       TypeError: `frame` is not such a table, for example a polars LazyFrame.
       ValueError: a column is missing, used twice or does not hold numbers; a number is missing, NaN, infinite or beyond
-        float32 (the message has its row, counted from 0); a group has no value; a weight is below 0; the table has no
-        rows.
+        float32 (the message has its row, counted from 0); a group has no value; a weight is below 0; there are no rows.
 
     Cost: linear time, and the memory of the float32 features.
 

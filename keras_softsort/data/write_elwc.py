@@ -36,8 +36,7 @@ def write_elwc(
     Args:
       lists: a `RankingDataset`, or an iterable of tuples: features `[n, f]`, labels `[n]` and perhaps weights `[n]`,
         read once, with one list at a time in memory.
-      path: name of the file. Several shards are `path-00000-of-00004` and so on. The folder is created if it does not
-        exist.
+      path: name of the file. Several shards are `path-00000-of-00004` and so on. A missing folder is created.
       shards: number of files. List i goes to file i modulo `shards`.
       features: the name of one feature of length f, or names of f features of length 1, one per column.
       label: the name of the label in the records.

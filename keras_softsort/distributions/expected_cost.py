@@ -36,8 +36,8 @@ def expected_cost(
 
     Args:
       distribution: `PlackettLuce`, `RelaxedPlackettLuce`, or another TFP distribution.
-      cost: function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`, differentiable for
-        `"reparameterized"`.
+      cost: function from samples `[num_samples, ..., event]` to costs `[num_samples, ...]`; `"reparameterized"`
+        differentiates it.
       num_samples: number of samples, at least 2 for `"rloo"`.
       seed: as for `distribution.sample`. Two integers make the samples reproducible.
       estimator: one of the names above.
@@ -46,8 +46,7 @@ def expected_cost(
       `[...]`, one value for each distribution of the batch, in the dtype of the costs, at least float32.
 
     Raises:
-      ValueError: `estimator` is unknown or does not fit the distribution, `num_samples` is out of range, or costs have
-        another shape.
+      ValueError: `estimator` is unknown or does not fit, `num_samples` is out of range, or shapes do not match.
       TypeError: `distribution` is not a TFP distribution, or `cost` is not a function.
 
     Cost: the samples, their costs and `log_prob`. `"without_replacement"` takes O(num_samples n k) time for its samples

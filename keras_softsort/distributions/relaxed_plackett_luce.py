@@ -42,8 +42,7 @@ class RelaxedPlackettLuce(OrderDistribution):
       name: name of the distribution.
 
     Raises:
-      ValueError: `tau` or `power` is not positive, `method` is unknown, `top_k` is out of range, or shapes do not
-        match.
+      ValueError: `tau` or `power` is not positive, `method` is unknown, `top_k` is out of range, or shapes differ.
       TypeError: `logits` or `tau` is not floating-point, `mask` is not bool, or `hard` is not a bool.
 
     Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`.

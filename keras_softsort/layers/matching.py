@@ -21,8 +21,8 @@ from keras_softsort.ops.core.order import leading_columns
 class SinkhornLayer(TemperatureLayer):
     """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1.
 
-    Use it to learn an order or a matching as a hidden variable. The formula, edge cases, cost and source are those of
-    `ops.sinkhorn`.
+    Use it to learn an order or a matching that is not observed. See `ops.sinkhorn` for formula, edge cases, cost,
+    source.
 
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.

@@ -19,8 +19,7 @@ from keras_softsort.layers._base import known_shape
 class ConcatFeatures(keras.layers.Layer):
     """Join features by name into one tensor `[batch, n, d]`, with the features of a list repeated for each item.
 
-    For models whose inputs are dictionaries. Features of lists come first, then those of the items, each in the order
-    of their names.
+    For models whose inputs are dictionaries. Features of lists come first, then those of items, each ordered by name.
 
     Args:
       **kwargs: arguments of `keras.layers.Layer`.
@@ -113,15 +112,13 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
       input_noise_stddev: standard deviation of Gaussian noise added to `h_0` during training; `None` for no noise.
       **kwargs: arguments of `keras.layers.Layer`.
 
-    Call arguments: features `[batch, n, d]`, d known, and a bool mask `[batch, n]` (True for valid items), given or
-    from Keras.
+    Call arguments: features `[batch, n, d]`, d known, and their mask, bool `[batch, n]`, given or from Keras.
 
     Output: `[batch, n, head_size]`. Score it with a `Dense(1)`, by itself or concatenated with the features. Padding
     gets zeros, and never affects the values or gradients of valid items, even if it is NaN. A list without valid items
     gives zeros. The output has the mask of the input.
 
-    Cost: `O(num_layers * num_heads * n * (n + d) * head_size)` time and `O(num_layers * num_heads * n^2)` memory per
-    list.
+    Cost: `O(num_layers * num_heads * n * (n + d) * head_size)` time and `O(num_layers * num_heads * n^2)` memory.
 
     Example:
       >>> layer = ks.layers.DocumentInteractionAttention(num_heads=2, head_size=8, dropout=0.0)

@@ -106,8 +106,8 @@ class PlackettLuceSampler(SortingLayer):
 
     Args:
       num_samples: number of samples per list.
-      tau: initial temperature in the units of `method`; see `TemperatureLayer`. For NeuralSort these are logits times
-        list size, for SoftSort logits to the `power`. Orders (`method=None`) do not depend on it.
+      tau: initial temperature in units of `method`; see `TemperatureLayer`. For NeuralSort these are logits times list
+        size, for SoftSort logits to the `power`. Orders (`method=None`) do not depend on it.
       top_k: number of first ranks to return; None returns all.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`; None returns integer orders without a gradient.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
@@ -121,8 +121,8 @@ class PlackettLuceSampler(SortingLayer):
     come last: in a matrix their ranks spread evenly over them, in an order they follow by their index. A NaN or +inf
     makes the matrices of its list NaN.
 
-    Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) time for orders. In inference only one
-    sample is computed.
+    Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) for orders. Inference computes one
+    sample.
 
     Example:
       >>> ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)(tf.zeros([1, 3]), training=True).shape.as_list()

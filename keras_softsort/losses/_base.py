@@ -138,8 +138,7 @@ def _as_dtype(dtype: Any) -> tf.DType | None:
 class ListLoss(WeightedLoss):
     """Base class of losses with one value per list. It describes the arguments that all list losses share.
 
-    To write a loss, derive from `ScoreLoss` if it takes scores. Otherwise derive from this class and implement
-    `list_losses`.
+    To write a loss of scores, derive from `ScoreLoss`. For other losses derive from this class, with `list_losses`.
 
     Args:
       lists: what one list is. `"rows"`: each row of `y_pred`. `"batch"`: the whole batch (a query, a day, an era).

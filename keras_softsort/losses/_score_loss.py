@@ -35,20 +35,17 @@ class ScoreLoss(ListLoss):
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> @tf.keras.utils.register_keras_serializable(package="mine")
-    ... class PairwiseHinge(ks.losses.ScoreLoss):
-    ...     def __init__(self, margin=1.0, **kwargs):
-    ...         super().__init__({"margin": margin}, **kwargs)
-    ...
-    ...     def score_losses(self, scores, labels, *, mask, weights):
-    ...         pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
-    ...         costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
-    ...         return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
-    >>> float(PairwiseHinge()([[2.0, 0.0, 1.0, -1.0]], [[3.0, 0.5, 1.0, 9.0]]))
-    0.5
+      >>> @tf.keras.utils.register_keras_serializable(package="mine")
+      ... class PairwiseHinge(ks.losses.ScoreLoss):
+      ...     def __init__(self, margin=1.0, **kwargs):
+      ...         super().__init__({"margin": margin}, **kwargs)
+      ...
+      ...     def score_losses(self, scores, labels, *, mask, weights):
+      ...         pairs = (labels[:, :, None] > labels[:, None, :]) & mask[:, :, None] & mask[:, None, :]
+      ...         costs = tf.nn.relu(self.margin - (scores[:, :, None] - scores[:, None, :]))
+      ...         return tf.reduce_sum(weights[:, :, None] * tf.where(pairs, costs, 0), axis=[1, 2])
+      >>> float(PairwiseHinge()([[2.0, 0.0, 1.0, -1.0]], [[3.0, 0.5, 1.0, 9.0]]))
+      0.5
     """
 
     _fixed_names = (*ListLoss._fixed_names, "scale")

@@ -46,8 +46,7 @@ class OrderMetric(SortMetric):
 class PermutationAccuracy(OrderMetric):
     """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
 
-    Use it for models that learn to sort. Items with equal labels may be in either order. A list with a NaN counts as
-    wrong.
+    For models that learn to sort. Items with equal labels may be in either order. A list with a NaN counts as wrong.
 
     Args:
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
@@ -63,8 +62,7 @@ class PermutationAccuracy(OrderMetric):
       sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
         each list. They must not be negative. Lists without valid items do not count.
 
-    Padding, the shapes for other `lists`, and errors are as in `NDCG`. O(n^2) time per list for a matrix, O(n log n)
-    for scores.
+    Padding, the shapes for other `lists`, and errors are as in `NDCG`. O(n^2) time for a matrix, O(n log n) for scores.
 
     Example:
       >>> float(ks.PermutationAccuracy()([[1, 2, 3], [1, 2, 3]], [[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))

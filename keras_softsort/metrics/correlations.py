@@ -96,8 +96,7 @@ def _differ(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 class KendallTau(CorrelationMetric):
     """Kendall's rank correlation (tau-b) of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    Use it for targets without grades of relevance, such as prices or returns. The formula and source are those of
-    `ops.kendall_tau`.
+    Use it for targets without grades of relevance, such as prices. `ops.kendall_tau` has the formula and source.
 
     Args:
       target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.

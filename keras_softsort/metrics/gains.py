@@ -16,8 +16,7 @@ from keras_softsort.ops.metrics.gains import dcg_measures, ndcg_measures
 class NDCG(RankingMetric):
     """The normalized discounted cumulative gain, averaged over lists: NDCG@k, from 0 to 1.
 
-    Use it for graded relevance. The formula, cost and source are those of `ops.ndcg`. Other metrics refer to this one
-    for their arguments.
+    For graded relevance. The formula, cost and source are those of `ops.ndcg`. Other metrics refer to these arguments.
 
     Args:
       k, gain, discount, ties: as in `ops.ndcg`.
@@ -72,7 +71,8 @@ class DCG(RankingMetric):
     `sum w g / sum g`, and without gain the value 0. The rest is as in `NDCG`.
 
     Args:
-      k, gain, discount, ties, **kwargs: see `NDCG`.
+      k, gain, discount, ties: see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
       >>> round(float(ks.DCG()([[2, 0, 1]], [[0.3, 0.9, 0.4]])), 4)

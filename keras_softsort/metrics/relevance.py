@@ -104,12 +104,12 @@ class MeanAveragePrecision(RelevanceMetric):
 class AverageRelevancePosition(RankingMetric):
     """The mean rank of items, weighted by relevance: ARP. Lower is better.
 
-    Use it if all ranks count alike. `ARP = sum r w y / sum w y` over all items of all lists, where y is the label, w
-    the weight and r the rank of an item in its list. A list without a label above 0 does not count. The rest is as in
-    `NDCG`.
+    Use it if all ranks count alike. `ARP = sum r w y / sum w y` over all lists, where y is the label, w the weight and
+    r the rank of an item in its list. A list without a label above 0 does not count. The rest is as in `NDCG`.
 
     Args:
-      ties, **kwargs: see `NDCG`.
+      ties: see `NDCG`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
       >>> round(float(ks.AverageRelevancePosition()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)

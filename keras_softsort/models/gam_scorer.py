@@ -31,8 +31,7 @@ def gam_scorer(
     The small networks are computed side by side.
 
     `keras.Model(model.input, model.get_layer("contributions").output)` gives the contribution of each feature,
-    `[batch, n, f]`, which sum to the scores over f. Features are in the order of their names, and one of size d has d
-    contributions.
+    `[batch, n, f]`, which sum to the scores over f. Features are in the order of their names, and one of size d has d.
 
     Args:
       example_features, activation, dropout, context_features, input_normalization, mask_name, name: as for

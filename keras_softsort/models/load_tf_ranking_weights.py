@@ -24,8 +24,7 @@ def load_tf_ranking_weights(model: Any, saved_model: str | os.PathLike[str]) -> 
       saved_model: folder of the SavedModel of a TF-Ranking model with a `DNNScorer`, from `model.save` or a pipeline.
 
     Raises:
-      ValueError: the folder holds no such SavedModel, or its weights have other shapes. The message names the first
-        weight that differs.
+      ValueError: the folder holds no such SavedModel, or its weights have other shapes; the message names the first.
 
     Example:
       >>> scorer = ks.models.dnn_scorer(10, hidden_units=(32, 16), batch_norm=0.9)

@@ -26,7 +26,7 @@ class SoftRankScorer(tfr.keras.model.Scorer):
         that returns scores `[batch, list]`.
       second: a scorer that gets the same features and the soft ranks. Its result, scores or a dictionary of them, is
         the result of this scorer.
-      tau: initial temperature in units of `method`, positive; see `ops.soft_rank`.
+      tau: initial temperature in units of `method`; see `ops.soft_rank`.
       method: `"neural_sort"` or `"soft_sort"`.
       feature_name: name of the soft ranks among the example features.
 

@@ -22,8 +22,7 @@ def metric(name: str, k: int | None = None) -> Metric:
 
     Args:
       name: `"spearman"`, `SpearmanCorrelation`; `"kendall"`, `KendallTau`; or `"ndcg"`, `NDCG`, in which a list without
-        a relevant item has the value 0 (1 in LightGBM's own). Ties, and lists that do not count, are as in these
-        metrics.
+        a relevant item has the value 0 (1 in LightGBM's own). Ties and lists that do not count are as there.
       k: number of ranks that `"ndcg"` counts; None for all.
 
     Returns:

@@ -29,8 +29,7 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
 
     Args:
       k: number of neighbors, at most the number of references.
-      num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes the largest label of the first
-        references plus 1.
+      num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes 1 + the largest of the first labels.
       votes: as in `ops.neighbor_votes`. `"distance"` cannot be used with `distance="dot"`, which may be negative.
       distance, block_size, approximate: as in `ops.nearest_neighbors`.
       num_references, dimension: leave them None; they are set when a saved layer is loaded.
@@ -40,8 +39,7 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
 
     Output: a dictionary. `"probabilities"` `[batch, num_classes]`; `"neighbors"` `[batch, k]`, int32, the numbers of
     the nearest references, from 0 in the order in which they were given, the nearest first; and their `"distances"`
-    `[batch, k]`. A query has the same neighbors alone and in any batch. Half precision is computed, returned and stored
-    in float32.
+    `[batch, k]`. A query has the same neighbors alone and in any batch. Half precision becomes float32.
 
     Raises:
       ValueError: an option is out of range; there are no references when the layer is called, or fewer than k;

@@ -25,7 +25,7 @@ class SoftRankLayer(SortingLayer):
     Use it to train on ranks. The formula, edge cases, errors, cost and source are those of `ops.soft_rank`.
 
     Args:
-      tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_rank`.
+      tau: initial temperature in units of `method`; see `TemperatureLayer` and `ops.soft_rank`.
       method, power, hard, direction, scale: as in `ops.soft_rank`.
       axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
@@ -74,12 +74,11 @@ class SoftRankLayer(SortingLayer):
 class SoftQuantileLayer(SortingLayer):
     """Compute soft quantiles of each list of scores, such as the soft median for `q=0.5`.
 
-    Use it for means that outliers do not move. The formula, edge cases, errors, cost and source are those of
-    `ops.soft_quantile`.
+    For means that outliers do not move. See `ops.soft_quantile` for the formula, edge cases, errors, cost and source.
 
     Args:
       q: the quantile, a number in [0, 1], or a sequence of them. A number counts as a sequence of one.
-      tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_quantile`.
+      tau: initial temperature in units of `method`; see `TemperatureLayer` and `ops.soft_quantile`.
       method, power, scale: as in `ops.soft_quantile`.
       axis: the axis of the items in scores `[batch, ...]` of any rank; see `NeuralSortLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
@@ -134,7 +133,7 @@ class SoftTopKLayer(SortingLayer):
 
     Args:
       k: number of items, from 1 to n.
-      tau: initial temperature in the units of `method`; see `TemperatureLayer` and `ops.soft_top_k`.
+      tau: initial temperature in units of `method`; see `TemperatureLayer` and `ops.soft_top_k`.
       method, power, hard, direction, scale: as in the function. A method of None takes its default.
       returns: the result. `"values"`: the k scores `[batch, k]`. `"weights"`: the first k rows of the soft permutation
         `[batch, k, n]`. `"membership"`: how much each item belongs to the first k, `[batch, n]`, which sums to k.

@@ -77,9 +77,8 @@ class PermutationLayer(SortingLayer):
 class NeuralSortLayer(PermutationLayer):
     """Sort scores softly with NeuralSort: a soft permutation matrix, sorted values or soft ranks.
 
-    Use it to train through a sort inside a model. The formula, edge cases, errors, cost and source are those of
-    `ops.neural_sort`. Values and ranks are those of `ops.soft_values` and `ops.soft_rank`, which need no matrix on long
-    lists.
+    Use it to train through a sort. The formula, edge cases, errors, cost and source are those of `ops.neural_sort`.
+    Values and ranks are those of `ops.soft_values` and `ops.soft_rank`, without a matrix on long lists.
 
     Args:
       tau: initial temperature in units of the scores times the list size n; see `TemperatureLayer`. For scores with a

@@ -32,8 +32,7 @@ class SetLoss(WeightedLoss):
       unmatched_weight: weight of the `unmatched_loss`, a number of at least 0; DETR's `eos_coef`.
       target_mask: the valid targets, `[batch, m]`: the key of an entry of `y_true`, or a function of `y_true`. True, or
         a number of at least 0, is valid; False, or a negative number, is padding. None: all targets are valid.
-      prediction_mask: the valid predictions, `[batch, n]`, in the same form. A Keras mask of `y_pred` also masks
-        predictions.
+      prediction_mask: the valid predictions, `[batch, n]`, alike. A Keras mask of `y_pred` also masks predictions.
       normalization: divisor of the sum of losses. `"batch"`: the number of valid targets in the batch, at least 1, so
         that all targets have the same weight. `"set"`: the number of valid targets of each set, at least 1, and the
         number of sets, so that all sets have the same weight. `"none"`: the number of sets.
@@ -47,9 +46,8 @@ class SetLoss(WeightedLoss):
       name, dtype: see `ListLoss`.
 
     Call arguments:
-      y_true: targets, a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take
-        them. Floating-point tensors are cast to the dtype of the predictions. Padding is replaced by 0 before any
-        function sees it.
+      y_true: targets, a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), cast to the dtype of
+        the predictions if they are floating-point. Padding is replaced by 0 before any function sees it.
       y_pred: predictions, a tensor `[batch, n, ...]` or a nest of such tensors; with `layer_axis=0`
         `[layers, batch, n, ...]`, with `layer_axis=1` `[batch, layers, n, ...]`, as a Keras model has to return them.
         Functions see the sets of all layers as one batch, `[layers * batch, n, ...]`.
@@ -65,10 +63,8 @@ class SetLoss(WeightedLoss):
       ...     pair_cost=lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]),
       ...     matched_loss=lambda t, p: tf.abs(t - p),
       ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
-      ...     target_mask=lambda t: t >= 0,
       ... )
-      >>> targets, predictions = tf.constant([[2.0, 5.0, -1.0]]), tf.constant([[5.5, 9.0, 1.75]])
-      >>> round(float(loss(targets, predictions)), 4)  # 2 with 1.75, 5 with 5.5, 9 is left over: (0.25 + 0.5 + 0.1) / 2
+      >>> round(float(loss([[2.0, 5.0]], tf.constant([[5.5, 9.0, 1.75]]))), 4)  # (0.25 + 0.5 + 0.1) / 2
       0.425
     """
 

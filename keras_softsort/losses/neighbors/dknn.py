@@ -22,8 +22,8 @@ class DkNNLoss(WeightedLoss):
 
     Args:
       k, method, power, distance, scale: as in `ops.soft_neighbor_membership`.
-      tau: temperature in the units of `method`, a positive number. For NeuralSort these are distances times the number
-        of candidates, for SoftSort distances.
+      tau: temperature in units of `method`, a positive number. For NeuralSort these are distances times the number of
+        candidates, for SoftSort distances.
       num_queries: the first `num_queries` items of the batch are the queries, and the others the candidates. None:
         every item is a query and the rest of the batch its candidates.
       objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a

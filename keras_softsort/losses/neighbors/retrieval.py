@@ -36,9 +36,8 @@ class RetrievalLoss(WeightedLoss):
     Call arguments:
       y_true: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`; two rows are relevant to each other if
         their inner product is above 0. Items with a negative label are padding: neither queries nor candidates, and the
-        mean does not count them. With two towers `[batch]` is a label of the matching candidate, such as its id: a
-        candidate in two rows is relevant to both queries, and `np.arange(n)` matches by row. `[batch, 2]` holds a label
-        for each tower.
+        mean does not count them. With two towers `[batch]` is a label of the matching candidate, such as its id: equal
+        labels are relevant to each other, and `np.arange(n)` matches by row. `[batch, 2]` has one per tower.
       y_pred: embeddings `[batch, d]`. With two towers `[batch, 2, d]`: the queries `[:, 0]` and their candidates
         `[:, 1]`, from `keras.ops.stack([query, candidate], axis=1)`.
       sample_weight: `[batch]` or `[batch, 1]`; multiplies the losses of queries.

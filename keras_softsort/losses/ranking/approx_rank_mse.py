@@ -13,9 +13,8 @@ from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss
 class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
     """The discounted mean squared error of smooth ranks: ADR-MSE.
 
-    Start with it for graded relevance. It also distills an order, such as that of a large language model, into a small
-    reranker. Only the order of the labels counts. See `ops.approx_rank_mse_loss` for the formula, edge cases, errors,
-    cost and source.
+    Start with it for graded relevance. It also distills an order, such as a large language model's, into a reranker.
+    See `ops.approx_rank_mse_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
       tau, discount: as in `ops.approx_rank_mse_loss`.

@@ -14,13 +14,13 @@ from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss
 class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
     """Minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
-    Use it to optimize NDCG directly with the NeuralSort or SoftSort relaxation. It is slower than `ApproxNDCGLoss` and
-    `RankNetLoss(lambda_weight="ndcg")`, because Sinkhorn's normalization takes many passes over an n x n matrix.
+    Use it to optimize NDCG by NeuralSort or SoftSort. It is slower than `ApproxNDCGLoss` and
+    `RankNetLoss(lambda_weight="ndcg")`, because Sinkhorn's normalization takes many passes over the matrix.
     `num_iterations=0, hard=True` is PiRank. See `ops.neural_ndcg_loss` for the formula, edge cases, errors, cost and
     source.
 
     Args:
-      tau: temperature in the units of `method`, a positive number. For NeuralSort these are scores times list size, for
+      tau: temperature in units of `method`, a positive number. For NeuralSort these are scores times list size, for
         SoftSort scores. As it goes to 0 the loss becomes minus the NDCG.
       k, gain, discount, normalization, method, power: as in `ops.neural_ndcg_loss`.
       num_iterations, hard, stochastic, num_samples, noise_scale: as in `ops.neural_ndcg_loss`.

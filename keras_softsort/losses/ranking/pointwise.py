@@ -13,9 +13,8 @@ from keras_softsort.ops.ranking.pointwise import mean_squared_loss, ordinal_loss
 class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
     """Compute the mean squared error of each list's scores.
 
-    Use it for plain regression of the labels, with the masks and weights of a ranking loss. Negative labels are padding
-    unless you pass `padding=None` or `"nan_labels"`. See `ops.mean_squared_loss` for the formula, edge cases, errors,
-    cost and source.
+    Use it for regression of the labels with masks and weights of lists. Negative labels are padding, except with
+    `padding=None` or `"nan_labels"`. See `ops.mean_squared_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
       normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
@@ -59,8 +58,7 @@ class OrdinalLoss(OperatorLoss, operator=ordinal_loss):
     """Compute the binary cross-entropy of each level of an ordinal label.
 
     Use it for labels of a few grades, whose steps need not be equal. `y_pred` has m logits per item, as a `Dense(m)`
-    per item gives them. See `ops.ordinal_loss` for their meaning, how to rank by them, edge cases, errors, cost and
-    source.
+    per item gives them. See `ops.ordinal_loss` for their meaning, ranking by them, edge cases, errors, cost and source.
 
     Args:
       use_fraction_label: as in `ops.ordinal_loss`.

@@ -15,14 +15,12 @@ class SpearmanLoss(OperatorLoss, operator=spearman_loss):
 
     Use it to make predictions follow the order of continuous targets, whatever their scale: tabular models, scores per
     day or era. For a model of rows that ends in `Dense(1)`, pass `lists="batch"` to correlate over the batch. If your
-    targets are centered around 0, as returns and residuals are, pass `padding=None` or `padding="nan_labels"`;
-    otherwise all negative targets are left out. See `ops.spearman_loss` for the formula, edge cases, errors, cost and
-    source.
+    targets are centered around 0, as returns are, pass `padding=None` or `"nan_labels"`; otherwise negative targets are
+    left out. See `ops.spearman_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in the units of `method`, a positive number. For NeuralSort these are scores times list size, for
-        the others scores. For lists of hundreds of items use `method="soft_sort"` or `"lapsum"`, or a tau that grows
-        with the list size.
+      tau: temperature in units of `method`, a positive number. For NeuralSort these are scores times list size, for the
+        others scores. For lists of hundreds of items use `method="soft_sort"` or `"lapsum"`, or a larger tau.
       method: a method with ranks, see `ops.soft_rank`. Projections have no gradient between scores that are further
         apart than tau, so choose it well above the distance of neighbors.
       power: exponent of the distance of scores for `"soft_sort"`, positive.

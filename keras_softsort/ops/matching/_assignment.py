@@ -2,8 +2,8 @@
 
 Rounds of bids pair most rows, and a search pairs each of the others. Only the duals v of the columns are stored. The
 reduced cost of a row and a column is `cost - v`, in float64: what is scanned is a few rows at a time, so that no matrix
-is held in float64 that came in float32. Two statements always hold. A pair has the smallest reduced cost of
-its row. In a matrix with more columns than rows, v is 0 at free columns.
+is held in float64 that came in float32. Two statements always hold. A pair has the smallest reduced cost of its row. In
+a matrix with more columns than rows, v is 0 at free columns.
 
 A search labels columns with their distances from a row without a column. A step of the loop scans one column of every
 matrix, or flips one pair of the path that its search has found. So a matrix does not wait for the searches of others.

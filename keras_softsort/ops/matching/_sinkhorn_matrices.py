@@ -42,8 +42,8 @@ def sinkhorn_matrices(
 ) -> SinkhornMatrices:
     """Flatten leading axes, and add a slack row and a slack column for the mass that one side has more than the other.
 
-    There is no slack if all matrices are square with sums of 1, whose iterations take 0.7 to 0.8 of the time, nor with
-    a penalty. `tau` is a scalar or `[B, 1, 1]` in the compute dtype.
+    There is no slack with a penalty, nor if all matrices are square with sums of 1, whose iterations then take 0.7 to
+    0.8 of the time.
     """
     scores = flatten_lists(logits, inner=2)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
@@ -105,8 +105,8 @@ def _in_temperatures(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The scores [B, N, M] over tau, and the potentials [B, M] with which this is the same problem.
 
-    If sums must hold, the scores are relative to the largest of their row, which changes no weight, and then to the
-    largest of their column. Both keep digits. The gradient of tau has more digits by the first.
+    If sums must hold, the scores are relative to the largest of their row, for the digits of the gradient of tau, and
+    then to the largest of their column. Neither changes a weight.
     """
     if relative:
         scores -= _peak(scores, allowed, 2)
@@ -141,10 +141,7 @@ def logits_in_deviations(
 
 
 def checked_sums(name: str, sums: Any, mask: tf.Tensor | None, matrix: tf.Tensor, axis: int) -> tf.Tensor | None:
-    """Check the sums `[..., size]` or `[size]` along an axis (-2 or -1) of `matrix`: at least 0 where valid.
-
-    Return them as `[..., size]` in the compute dtype of `matrix`, 0 where masked.
-    """
+    """Check `sums` along an axis of `matrix`, at least 0, and return them as `[..., size]`, 0 where masked."""
     if sums is None:
         return None
     sums = tf.cast(arguments.real_tensor(name, sums), compute_dtype(matrix.dtype))
@@ -175,11 +172,7 @@ def _surplus(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
 
 
 def _slack_level(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    """The score [B, 1, 1] of a slack: the smallest maximum of a row, or 0.
-
-    Its potential absorbs it after the first iteration. It moves with an offset of all scores, and is not far above
-    those of any row, which would lose digits.
-    """
+    """The score [B, 1, 1] of a slack, the smallest maximum of a row or 0. A higher one would lose digits."""
     smallest, largest = scores.dtype.min, scores.dtype.max
     used = tf.math.is_finite(scores) & (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
     maxima = tf.reduce_max(tf.where(used, scores, smallest), axis=2, keepdims=True)

@@ -26,19 +26,18 @@ class MatchResult(NamedTuple):
 def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = None) -> tf.Tensor:
     """Find the assignment of rows to columns with the largest total score: argmax_a sum_i scores[i, a(i)].
 
-    Each column is assigned at most once, and there are as many pairs as there are rows or columns, whichever are fewer.
-    To minimize a cost, pass its negative. The result is exact, computed in float64, and has no gradient; `sinkhorn` has
-    one. If several assignments are best, the result is one of them, and may differ from SciPy's.
+    Use it for an exact matching: it has no gradient, and `sinkhorn` has one. Each column is assigned at most once, and
+    there are as many pairs as there are rows or columns, whichever are fewer. To minimize a cost, pass its negative. If
+    several assignments are best, the result is one of them, and may differ from SciPy's.
 
     Args:
       scores: `[..., n, m]`, the score of each pair. A pair with -inf is never assigned.
-      row_mask: bool `[..., n]`, True for valid rows.
-      column_mask: bool `[..., m]`, True for valid columns.
+      row_mask, column_mask: bool `[..., n]` and `[..., m]`, True for valid rows and columns.
 
     Returns:
       int32 `[..., n]`: the column of each row. Masked rows get -1, and so do the remaining rows if there are more rows
       than columns. All rows of a matrix get -1 if every full assignment contains a pair with -inf, or if a valid score
-      is NaN or +inf. An empty matrix gives `[..., 0]`, or -1 for every row.
+      is NaN or +inf. An empty matrix gives `[..., 0]`, or -1 for every row. The result is exact, computed in float64.
 
     Raises:
       TypeError: `scores` is not floating-point, or a mask is not bool.
@@ -49,10 +48,8 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
     hard ones. Each step takes several times longer in a `tf.function` without XLA.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> ks.ops.linear_assignment([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]]).numpy().tolist()
-    [0, 2, 1]
+      >>> ks.ops.linear_assignment([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]]).numpy().tolist()
+      [0, 2, 1]
 
     Source: R. Jonker, A. Volgenant, "A Shortest Augmenting Path Algorithm for Dense and Sparse Linear Assignment
     Problems", Computing 38, 1987; rectangular as in D. F. Crouse, "On Implementing 2D Rectangular Assignment
@@ -68,13 +65,13 @@ def linear_assignment(scores: Any, *, row_mask: Any = None, column_mask: Any = N
 def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchResult:
     """Match targets (rows) to predictions (columns) with the smallest total cost.
 
-    Each prediction is matched at most once, and there are as many pairs as there are valid targets or valid
-    predictions, whichever are fewer. The result is exact and has no gradient. See also `set_loss`.
+    Use it for losses of sets that `set_loss` does not cover. Each prediction is matched at most once, and there are as
+    many pairs as there are valid targets or valid predictions, whichever are fewer. The result is exact and has no
+    gradient. Errors and cost are those of `linear_assignment`.
 
     Args:
       cost: floating-point `[..., m, n]`, the cost of each pair. A pair with +inf is never matched.
-      row_mask: bool `[..., m]`, True for valid targets.
-      column_mask: bool `[..., n]`, True for valid predictions.
+      row_mask, column_mask: bool `[..., m]` and `[..., n]`, True for valid targets and predictions.
 
     Returns:
       The named tuple `(columns, row_matched, rows, column_matched)`. `columns`, int32 `[..., m]`, is the prediction of
@@ -85,20 +82,11 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
       A matrix has no pairs if it has no valid rows or columns, if a valid cost is NaN or -inf, or if every full
       matching contains a pair with +inf. If several matchings are best, the result is one of them.
 
-    Raises:
-      TypeError, ValueError: as in `linear_assignment`.
-
-    Cost: that of `linear_assignment`.
-
     Example:
+      >>> ks.ops.match([[[0.9, 0.1, 0.5], [0.2, 0.3, 0.8]]]).columns.numpy().tolist()  # [batch, target, prediction]
+      [[1, 0]]
 
-    >>> import keras_softsort as ks
-    >>> matching = ks.ops.match([[[0.9, 0.1, 0.5], [0.2, 0.3, 0.8]]])  # [batch, target, prediction]
-    >>> matching.columns.numpy().tolist(), matching.column_matched.numpy().tolist()
-    ([[1, 0]], [[True, True, False]])
-
-    Source: N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko, "End-to-End Object Detection with
-    Transformers", ECCV 2020, section 3.1; the algorithm is that of `linear_assignment`.
+    Source: N. Carion et al., "End-to-End Object Detection with Transformers", ECCV 2020, section 3.1.
     """
     cost = arguments.matrix_tensor("cost", cost)
     row_mask = arguments.axis_mask("row_mask", row_mask, cost, axis=-2)

@@ -35,9 +35,9 @@ def set_loss(
 ) -> tf.Tensor:
     """Compute the loss of each predicted set: match predictions to targets, then add up the losses of both kinds.
 
-    The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly, and has no gradient. The loss of a set is
-    `sum_i matched_loss(t_i, p_a(i)) + w sum_(j not in a) unmatched_loss(p_j)` with the `unmatched_weight` w. `SetLoss`
-    divides it by the number of targets.
+    The matching a minimizes `sum_i pair_cost(t_i, p_a(i))` exactly, and has no gradient. The loss of a set is `sum_i
+    matched_loss(t_i, p_a(i)) + w sum_(j not in a) unmatched_loss(p_j)` with the `unmatched_weight` w. `SetLoss` divides
+    it by the number of targets, and says when to use it.
 
     With a `class_loss` it is `sum_i matched_loss(t_i, p_a(i)) + T / W (sum_i class_loss(t_i, p_a(i)) + w sum_(j not in
     a) unmatched_loss(p_j))`. T is the number of targets in the batch, at least 1, and W that of matched predictions
@@ -49,12 +49,13 @@ def set_loss(
       pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair, finite and without gradient.
       matched_loss: function `(targets, predictions) -> [batch, m]`; its second argument holds the prediction of each
         target, `[batch, m, ...]`.
-      unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target. None for 0.
-      class_loss: function `(targets, predictions) -> [batch, m]` as `matched_loss`, or None: the part of the loss of a
-        pair that is averaged over predictions together with the `unmatched_loss`.
+      unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the
+        cross-entropy with the class "no object". None for 0.
+      class_loss: function as `matched_loss`, or None: the part of the loss of a pair that is averaged over predictions
+        together with the `unmatched_loss`.
       unmatched_weight: weight of the `unmatched_loss`, a number of at least 0.
-      target_mask: bool `[batch, m]`, True for valid targets. The functions see 0 in place of the others.
-      prediction_mask: bool `[batch, n]`, True for valid predictions.
+      target_mask, prediction_mask: bool `[batch, m]` and `[batch, n]`, True for valid targets and predictions. The
+        functions see 0 in place of masked targets.
       normalization: how the caller divides, which matters with a `class_loss` only. `"batch"`: T and W are those of the
         batch. `"set"`: of each set. `"none"`: T / W is 1.
       skip_nan: whether a set that would give NaN gives 0 and gradients of 0 instead.
@@ -63,25 +64,16 @@ def set_loss(
       `[batch]`, the loss of each set, in the dtype of the matched losses. Masked items never affect it. In sets without
       valid targets all predictions are unmatched. If there are more targets than predictions, the remaining targets add
       nothing. Among equally good matchings one is chosen. A set with a cost of NaN or -inf, or without a matching of
-      finite cost, gives NaN. Half precision is summed in float32.
+      finite cost, gives NaN. Half precision is summed in float32. Cost and source are those of `match`.
 
     Raises:
       TypeError: a function is not callable, a mask is not bool, or there are no floating-point predictions.
       ValueError: shapes do not match.
 
-    Cost: that of `match` on `[batch, m, n]`, and that of the functions.
-
     Example:
-
-    >>> import tensorflow as tf
-    >>> import keras_softsort as ks
-    >>> cost = lambda t, p: tf.abs(t[:, :, None] - p[:, None, :])
-    >>> options = {"matched_loss": lambda t, p: tf.abs(t - p), "unmatched_loss": lambda p: 0.1 * tf.ones_like(p)}
-    >>> losses = ks.ops.set_loss(tf.constant([[2.0, 5.0]]), tf.constant([[5.5, 9.0, 1.75]]), cost, **options)
-    >>> [round(loss, 3) for loss in losses.numpy().tolist()]  # 0.25 for 2, 0.5 for 5, and 0.1 for 9, left over
-    [0.85]
-
-    Source: see `match`.
+      >>> cost, loss = lambda t, p: tf.abs(t[:, :, None] - p[:, None, :]), lambda t, p: tf.abs(t - p)
+      >>> ks.ops.set_loss(tf.constant([[2.0, 5.0]]), tf.constant([[5.5, 1.75]]), cost, loss).numpy().tolist()
+      [0.75]
     """
     arguments.function("pair_cost", pair_cost)
     arguments.function("matched_loss", matched_loss)

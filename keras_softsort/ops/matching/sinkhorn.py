@@ -59,8 +59,8 @@ def sinkhorn(
     With `row_sums` and `column_sums` the result is a transport plan:
     `sinkhorn(-costs, tau, row_sums=a, column_sums=b)`. If one side has more mass, its sums are upper bounds (partial
     transport). With a `marginal_penalty` p the sums need not hold (unbalanced transport): P has the largest `sum(P *
-    logits) + tau entropy(P) - p KL(row sums of P, row_sums) - p KL(column sums of P, column_sums)`, with `entropy(P) =
-    -sum(P log(P) - P)` and `KL(x, y) = sum(x log(x / y) - x + y)`.
+    logits) + tau entropy(P) - p KL(row sums of P, row_sums) - p KL(column sums of P, column_sums)`, with
+    `entropy(P) = -sum(P log(P) - P)` and `KL(x, y) = sum(x log(x / y) - x + y)`.
 
     Args:
       logits: floating-point `[..., n, m]`. A pair with -inf is never matched.
@@ -159,8 +159,8 @@ def gumbel_sinkhorn(
       scale: as in `sinkhorn`. The noise is added to the divided logits.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases and errors of `sinkhorn`, and its cost
-      and source per sample.
+      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases, errors, cost per sample and source of
+      `sinkhorn`.
 
     Example:
       >>> ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()

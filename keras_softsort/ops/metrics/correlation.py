@@ -21,8 +21,8 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Kendall's tau-b of two lists of numbers.
 
     With c concordant pairs of items, d discordant ones, and m pairs in all, of which t are tied in the first list and u
-    in the second: `(c - d) / sqrt((m - t) (m - u))`, from -1 (reversed orders) to 1 (the same order). `KendallTau` says
-    when to use it.
+    in the second: `(c - d) / sqrt((m - t) (m - u))`, from -1 (reversed) to 1 (same order). See `KendallTau` for its
+    use.
 
     Args:
       first: numbers `[..., n]`, of any sign, which may be infinite.
@@ -56,7 +56,7 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
 
     Tied items have their mean rank. `spearman_loss` is the loss with soft ranks. Results, errors and cost are those of
     `kendall_tau`. For float32 lists that a GPU or a TPU compares by pairs, the result has the precision of float32.
-    `SpearmanCorrelation` says when to use it.
+    See `SpearmanCorrelation` for its use.
 
     Args:
       first, second, mask: as in `kendall_tau`.
@@ -65,8 +65,7 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
       >>> round(float(ks.ops.spearman_correlation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])), 4)
       0.8
 
-    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
-    15, 1904.
+    Source: C. Spearman, "The Proof and Measurement of Association between Two Things", Am. J. Psychology 15, 1904.
     """
     return tf.cast(_rank_correlation(_checked(first, second, mask)), tf.float64)
 

@@ -42,7 +42,7 @@ def alpha_dcg(
 
     `alpha-DCG = sum_{r <= k} D(r) w sum_t y_t (1 - alpha)^(c_t) / v`. y_t is the label of the item at rank r for topic
     t, w its weight, c_t the sum of the labels for this topic before rank r, and v the mean weight of the items with a
-    topic. The more often a topic has come before, the less it adds. `AlphaDCG` says when to use it.
+    topic. The more often a topic has come before, the less it adds. See `AlphaDCG` for its use.
 
     Args:
       scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
@@ -101,7 +101,7 @@ def precision_ia(
     """Compute the intent-aware precision of lists whose items cover topics: Precision-IA@k, a measure of diversity.
 
     It is the mean of `precision` over the topics that some item of the list covers, with its results for empty lists
-    and its errors. O(n log n + n topics) time and O(n topics) memory. `PrecisionIA` says when to use it.
+    and its errors. O(n log n + n topics) time and O(n topics) memory. See `PrecisionIA` for its use.
 
     Args:
       scores, k, ties, mask, weights: as in `precision`.

@@ -36,7 +36,7 @@ def ndcg(
     """Compute the normalized discounted cumulative gain of lists: NDCG@k, from 0 to 1.
 
     `NDCG = DCG / (the DCG of the best order)` with `DCG = sum_{r <= k} D(r) w g`, where g is the gain and w the weight
-    of the item at rank r, and D is the discount. `NDCG` says when to use it.
+    of the item at rank r, and D is the discount. See `NDCG` for its use.
 
     Args:
       scores: floating-point `[..., n]`, which may be infinite.
@@ -86,7 +86,7 @@ def dcg(
     """Compute the discounted cumulative gain of lists: DCG@k.
 
     `DCG = sum_{r <= k} D(r) w g / (sum w g / sum g)`, where g is the gain and w the weight of the item at rank r, and D
-    is the discount. Equal weights cancel out. `DCG` says when to use it.
+    is the discount. Equal weights cancel out. See `DCG` for its use.
 
     Args:
       scores, labels, k, gain, discount, ties, mask: as in `ndcg`.

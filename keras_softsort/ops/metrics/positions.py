@@ -29,8 +29,8 @@ def average_relevance_position(
 ) -> tf.Tensor:
     """Compute the mean rank of the items of each list, weighted by relevance: ARP. Lower is better.
 
-    `ARP = sum_r r w y / sum_r w y`, where y is the label and w the weight of the item at rank r.
-    `AverageRelevancePosition` says when to use it.
+    `ARP = sum_r r w y / sum_r w y`, where y is the label and w the weight of the item at rank r. See
+    `AverageRelevancePosition` for its use.
 
     Args:
       scores, ties, mask, weights: as in `precision`.
@@ -62,7 +62,7 @@ def ordered_pair_accuracy(
     """Compute the share of pairs of items with different labels that the scores put in the right order.
 
     `accuracy = sum w_i [s_i > s_j] / sum w_i` over the pairs with label_i > label_j. With two labels it is the area
-    under the ROC curve of the list. `OrderedPairAccuracy` says when to use it.
+    under the ROC curve of the list. See `OrderedPairAccuracy` for its use.
 
     Args:
       scores, mask: as in `precision`.

@@ -25,16 +25,14 @@ def precision(
 ) -> tf.Tensor:
     """Compute the share of relevant items among the first k of each list: Precision@k.
 
-    `precision = (number of relevant items among the first k) / min(k, number of valid items)`. `Precision` says when to
-    use it.
+    `precision = (number of relevant items among the first k) / min(k, valid items)`. See `Precision` for its use.
 
     Args:
       scores: floating-point `[..., n]`, which may be infinite.
       labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
       k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores. `"position"`: they keep their order. `"mean"`: the mean over all their
-        orders.
+      ties: rule for items with equal scores. `"position"`: they keep their order. `"mean"`: the mean over orders.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
@@ -68,8 +66,8 @@ def recall(
 ) -> tf.Tensor:
     """Compute the share of relevant items that are among the first k of each list: Recall@k.
 
-    `recall = (number of relevant items among the first k) / (number of relevant
-    items)`. Results for empty lists, errors and cost are those of `precision`. `Recall` says when to use it.
+    `recall = (number of relevant items among the first k) / (number of relevant items)`. Results for empty lists,
+    errors and cost are those of `precision`. See `Recall` for its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -96,8 +94,7 @@ def mean_average_precision(
 
     `average precision = sum_{r <= k} w_r y_r P(r) / sum_i w_i y_i`, where y is 1 for relevant items and else 0, w are
     the weights and P(r) is the precision among the first r ranks. The divisor counts all relevant items, also those
-    after rank k. Results for empty lists, errors and cost are those of `precision`. `MeanAveragePrecision` says when to
-    use it.
+    after rank k. Empty lists, errors and cost are as in `precision`. See `MeanAveragePrecision` for its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -156,7 +153,7 @@ def hits(
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
     With `ties="mean"` the result is a probability. Results for empty lists, errors and cost are those of `precision`.
-    `Hits` says when to use it.
+    See `Hits` for its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -182,7 +179,7 @@ def mrr(
     """Compute the reciprocal rank of the first relevant item of each list, whose mean over lists is MRR@k.
 
     `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k. Results for empty
-    lists, errors and cost are those of `precision`. `MRR` says when to use it.
+    lists, errors and cost are those of `precision`. See `MRR` for its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.

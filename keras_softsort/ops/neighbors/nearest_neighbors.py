@@ -134,8 +134,7 @@ def _without(exclude: tf.Tensor, neighbors: tf.Tensor, distances: tf.Tensor) -> 
 def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int, *, votes: str = "count") -> tf.Tensor:
     """Compute the share of each class in the vote of a query's neighbors.
 
-    Use it to classify. `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the neighbors j, with w_j = 1 or 1 /
-    distance.
+    Use it to classify. `p(class) = sum_j w_j [y_j = class] / sum_j w_j` over the neighbors j, weighted by `votes`.
 
     Args:
       labels: integers `[n]`, the class of each reference, from 0 to `num_classes - 1`. Other labels count for no class.
@@ -160,8 +159,7 @@ def neighbor_votes(labels: Any, neighbors: Any, distances: Any, num_classes: int
       >>> (100 * votes.numpy()).round().tolist()
       [[10.0, 90.0]]
 
-    Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Trans. Systems, Man, and Cybernetics 6,
-    1976.
+    Source: S. Dudani, "The Distance-Weighted k-Nearest-Neighbor Rule", IEEE Trans. SMC 6, 1976.
     """
     labels, neighbors = _integers("labels", labels, "[n]"), _integers("neighbors", neighbors, "[q, k]")
     distances = arguments.floating_tensor("distances", distances)

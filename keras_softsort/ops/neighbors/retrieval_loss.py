@@ -36,10 +36,10 @@ def retrieval_loss(
 ) -> tf.Tensor:
     """Compute minus a retrieval metric of each query from soft ranks of its candidates (Smooth-AP and others).
 
-    `RetrievalLoss` says when to use it. With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i
-    is `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j.
-    With P the relevant candidates of a query and m_i the share of the first k ranks that i holds
-    (`soft_top_k_membership` of the similarities; 1 without `k`), the metrics are:
+    See `RetrievalLoss` for its use. With the similarity `s_j = -distance(query, j)`, the soft rank of a candidate i is
+    `r_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`, and r+_i is the same sum over the relevant candidates j. With P
+    the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
+    the similarities; 1 without `k`), the metrics are:
 
     - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / min(k, |P|)`;
     - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
@@ -75,8 +75,8 @@ def retrieval_loss(
         shapes do not match (an InvalidArgumentError if sizes were unknown when traced; XLA drops that check).
       TypeError: embeddings are not floating-point, labels are not numbers, or another type is wrong.
 
-    Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and O(q
-    c) for the others; O(q c log c) more with `k`. O(q c) memory.
+    Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and
+    O(q c) for the others; O(q c log c) more with `k`. O(q c) memory.
 
     Example:
       >>> ks.ops.retrieval_loss([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=[0, 0, 1]).numpy().round(3).tolist()

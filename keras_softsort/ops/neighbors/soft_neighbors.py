@@ -65,8 +65,8 @@ def soft_neighbor_membership(
 
     Raises:
       ValueError: `k` is below 1 or not below c (an InvalidArgumentError if c was unknown when traced; XLA drops that
-        check), `num_samples` is below 1 or given without `seed`, `tau` is not positive, a name is unknown, or shapes do
-        not match.
+        check), `num_samples` is below 1 or given without `seed`, `tau` is not positive, a name is unknown, or shapes
+        differ.
       TypeError: embeddings are not floating-point, a mask is not bool, or another type is wrong.
 
     Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample.
@@ -120,8 +120,7 @@ def dknn_loss(
     """Compute minus the share of each query's soft k nearest neighbors that have its class (DkNN).
 
     The loss is `-s_i` or `-log s_i`, with the share `s_i = sum_j m_ij [y_i = y_j] / k` and the memberships m of
-    `soft_neighbor_membership`. A query is never its own candidate. `DkNNLoss` is the mean over queries. `DkNNLoss` says
-    when to use it.
+    `soft_neighbor_membership`. A query is never its own candidate. See `DkNNLoss`, the mean over queries, for its use.
 
     Args:
       embeddings: `[batch, d]`.

@@ -35,16 +35,15 @@ def approx_ndcg_loss(
     """Compute minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
     With scores s, labels l and weights w (1 by default): `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with
-    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with weights 1.
-    `ApproxNDCGLoss` says when to use it.
+    `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with weights 1. See
+    `ApproxNDCGLoss` for its use.
 
     Args:
       scores: floating-point `[..., n]`.
       labels: relevance `[..., n]`, numbers of at least 0.
       tau: temperature in units of the scores, positive: a number, or a tensor that broadcasts against the leading axes.
         As it goes to 0 the result becomes minus the NDCG.
-      k: number of ranks that count; None for all. An item with a smooth rank between k and k + 1 counts
-        `k + 1 - rank_i`.
+      k: number of ranks that count; None for all. A smooth rank between k and k + 1 counts `k + 1 - rank_i`.
       gain: gain of a label l: `"exponential"`, 2^l - 1, or `"linear"`, l.
       discount: discount of rank r: `"log2"`, 1 / log2(1 + r), or `"reciprocal"`, 1 / r.
       normalization: `"ideal"` divides by IDCG; `"none"` gives minus the DCG.
@@ -96,12 +95,12 @@ def gumbel_approx_ndcg_loss(
 
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` its order has the
     Plackett-Luce distribution of the scores. Results, errors and the cost of a sample are those of `approx_ndcg_loss`.
-    `GumbelApproxNDCGLoss` says when to use it.
+    See `GumbelApproxNDCGLoss` for its use.
 
     Args:
       scores, labels, tau, k, gain, discount, normalization, mask, weights: as in `approx_ndcg_loss`.
       seed: two integers, the stateless seed of the noise.
-      num_samples: number of samples of each list, at least 1.
+      num_samples: number of samples per list, at least 1.
       noise_scale: factor of the Gumbel noise, at least 0.
 
     Example:
@@ -129,7 +128,7 @@ def approx_mrr_loss(
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with the ranks of
     `approx_ndcg_loss`, from -1 (one relevant item, ranked first) to 0. Results, errors, cost and source are as there.
-    `ApproxMRRLoss` says when to use it.
+    See `ApproxMRRLoss` for its use.
 
     Args:
       scores, labels, tau, mask: as in `approx_ndcg_loss`. As tau goes to 0 the ranks become exact.

@@ -29,8 +29,8 @@ def approx_rank_mse_loss(
     """Compute the discounted mean squared error of smooth ranks: ADR-MSE.
 
     With ranks r of the labels, 1 for the largest, and weights w (1 by default): `mean(w_i D(r_i) (r_i - rank_i)^2)`
-    with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks.
-    `ApproxRankMSELoss` says when to use it.
+    with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks. See
+    `ApproxRankMSELoss` for its use.
 
     Args:
       scores, tau, mask: as in `approx_ndcg_loss`. As tau goes to 0 the ranks become exact.

@@ -28,14 +28,13 @@ def circle_loss(
     """Compute the circle loss of similarities.
 
     With similarities s in [0, 1], a margin m and weights w (1 by default): `mean(w) log(1 + sum_{i, j: y_i > y_j}
-    exp((a_i (1 - m - s_i) + b_j (s_j - m)) / tau))`, where `a_i = max(1 + m - s_i, 0)` and `b_j = max(s_j + m,
-    0)` have no gradient. Items that are far from their optimum count more. `CircleLoss` says when to use it.
+    exp((a_i (1 - m - s_i) + b_j (s_j - m)) / tau))`, where `a_i = max(1 + m - s_i, 0)` and `b_j = max(s_j + m, 0)` have
+    no gradient. Items that are far from their optimum count more. See `CircleLoss` for its use.
 
     Args:
       scores: `[..., n]` floating-point: similarities. Those outside of [0, 1] count as 0 or 1, and have no gradient.
       labels: numbers `[..., n]`.
-      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. The paper's gamma is 1
-        / tau.
+      tau: temperature (1 / gamma), positive: a number, or a tensor that broadcasts against the leading axes.
       margin: the margin m, at least 0 and below 1.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. A list has the mean weight of its items.

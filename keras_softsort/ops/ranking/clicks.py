@@ -38,7 +38,7 @@ def click_em_loss(
     In this model a user clicks an item that is both examined and relevant. The posterior probabilities of both, given
     the clicks, are computed from two logits per item, without gradient; they are 1 for a clicked item. The loss of an
     item is the weighted sum of the binary cross-entropies of the two logits with these probabilities as targets.
-    Results, errors and cost are those of `mean_squared_loss`. `ClickEMLoss` says when to use it.
+    Results, errors and cost are those of `mean_squared_loss`. See `ClickEMLoss` for its use.
 
     Args:
       logits: `[..., n, 2]` floating-point: first of examination, then of relevance.
@@ -90,8 +90,8 @@ def dual_learning_loss(
     Each item has two logits, e for being examined and r for being relevant. With clicks c and weights w (1 by default)
     the loss is `-sum_i w_i c_i (u_i log softmax(r)_i + v_i log softmax(e)_i)`, where
     `u_i = min(exp(e_1 - e_i), max_weight)` and `v_i = min(exp(r_1 - r_i), max_weight)` have no gradient. Item 1 is the
-    first valid item. So a click counts more for relevance the less its place is examined, and the other way round.
-    `DualLearningLoss` says when to use it.
+    first valid item. So a click counts more for relevance the less its place is examined, and the other way round. See
+    `DualLearningLoss` for its use.
 
     Args:
       logits, mask, weights: as in `click_em_loss`.
@@ -138,14 +138,13 @@ def mixture_em_loss(
 
     Each item has m logits: the log-odds of a click according to m models. With c_im the binary cross-entropy of the
     click of item i under model m, the list has the responsibilities `p_m = softmax_m(-alpha sum_i c_im)`, which have no
-    gradient. The loss of the list is `sum_m p_m sum_i w_i c_im`, with weights w (1 by default). `MixtureEMLoss` says
-    when to use it.
+    gradient. The loss of the list is `sum_m p_m sum_i w_i c_im`, with weights w (1 by default). See `MixtureEMLoss` for
+    its use.
 
     Args:
       logits: `[..., n, m]` floating-point, one per model.
       labels: `[..., n]` clicks, from 0 to 1.
-      alpha: at least 0. The larger it is, the more a list trains only the model that fits it best; 0 trains all
-        equally.
+      alpha: at least 0. The larger it is, the more a list trains only its best model; 0 trains all equally.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. They do not enter p.
 

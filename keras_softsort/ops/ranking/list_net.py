@@ -28,7 +28,7 @@ def list_net_loss(
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i q_i log p_i`, where
     `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)` and `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`. Every
-    list counts alike, whatever its labels are. `ListNetLoss` says when to use it.
+    list counts alike, whatever its labels are. See `ListNetLoss` for its use.
 
     Args:
       scores, tau, mask, weights: as in `softmax_loss`.

@@ -69,7 +69,7 @@ def neural_ndcg_loss(
     permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
     the best order, with weights 1. Without that normalization (`num_iterations=0`) it is PiRank, trained with
     `hard=True`. The columns of P then do not sum to 1, so a gain may count more or less than once, and the value may
-    leave [-1, 0]. `NeuralNDCGLoss` says when to use it.
+    leave [-1, 0]. See `NeuralNDCGLoss` for its use.
 
     Args:
       scores, labels, gain, normalization, mask, weights: as in `approx_ndcg_loss`.

@@ -38,7 +38,7 @@ def pairwise_hinge_loss(
 
     A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i and the
     lambda weight of the pair. Pairs in the right order by at least `tau` cost 0. Results, errors and cost are those of
-    `ranknet_loss`. `PairwiseHingeLoss` says when to use it.
+    `ranknet_loss`. See `PairwiseHingeLoss` for its use.
 
     Args:
       scores, labels, tau, lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
@@ -69,8 +69,8 @@ def pairwise_mse_loss(
     """Compute the squared error of the score differences of all pairs.
 
     A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the mean
-    weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once.
-    `PairwiseMSELoss` says when to use it.
+    weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once. See
+    `PairwiseMSELoss` for its use.
 
     Args:
       scores, tau, lambda_weight, normalization, mask: as in `ranknet_loss`.
@@ -106,9 +106,8 @@ def pairwise_soft_zero_one_loss(
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
     A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of item i and
-    the lambda weight of the pair. As tau goes to 0 this counts the pairs in the wrong order, so the mean over pairs
-    becomes (1 - Kendall's tau) / 2. Results, errors and cost are those of `ranknet_loss`. `PairwiseSoftZeroOneLoss`
-    says when to use it.
+    the lambda weight of the pair. As tau goes to 0 this counts the wrong pairs, so the mean over pairs becomes (1 -
+    Kendall's tau) / 2. Results, errors and cost are those of `ranknet_loss`. See `PairwiseSoftZeroOneLoss` for its use.
 
     Args:
       scores, labels, tau, lambda_weight, normalization, mask, weights: as in `ranknet_loss`.
@@ -159,13 +158,13 @@ def yeti_logistic_loss(
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair costs as in
     `ranknet_loss`. By default its lambda weight is above 0 only for items that are neighbors in the order of the
     sample. The result is the mean over samples. Results, errors and the cost of a sample are those of `ranknet_loss`.
-    `YetiLogisticLoss` says when to use it.
+    See `YetiLogisticLoss` for its use.
 
     Args:
       scores, labels, tau, normalization, mask, weights: as in `ranknet_loss`.
       seed: two integers, the stateless seed of the noise.
       lambda_weight: as in `ranknet_loss`; None for `LambdaWeight("dcg", version=2, neighbors_only=True)`.
-      num_samples: number of samples of each list, at least 1.
+      num_samples: number of samples per list, at least 1.
       noise_scale: factor of the Gumbel noise, at least 0.
 
     Example:

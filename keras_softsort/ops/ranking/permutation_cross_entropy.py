@@ -74,8 +74,7 @@ def neural_sort_cross_entropy_loss(
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
     It is `permutation_cross_entropy_loss(neural_sort(scores, tau), labels)`, with its source, but log P is exact even
-    if P underflows, so that lists in a very wrong order also have a gradient. `NeuralSortCrossEntropyLoss` says when to
-    use it.
+    if P underflows, so that lists in a very wrong order have a gradient. See `NeuralSortCrossEntropyLoss` for its use.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -134,8 +133,7 @@ def permutation_cross_entropy_loss(
     """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
 
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
-    i (tied items share their ranks evenly) and w_j is the item's weight. `PermutationCrossEntropyLoss` says when to use
-    it.
+    i (tied items share their ranks evenly) and w_j is the item's weight. See `PermutationCrossEntropyLoss` for its use.
 
     Args:
       permutation: floating-point `[..., rank, item]`, all rows of a soft permutation or the first k. Samples

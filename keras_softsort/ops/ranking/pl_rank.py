@@ -37,7 +37,7 @@ def pl_rank_loss(
     order z is drawn item by item with probabilities proportional to exp(s), D are the discounts of the ranks, and IDCG
     is the DCG of the best order, its weights 1. The expectation is a mean over samples. Its gradient is PL-Rank's:
     unbiased, with less variance than the score function's, because each item is credited with the reward it would earn
-    at every rank. `PLRankLoss` says when to use it.
+    at every rank. See `PLRankLoss` for its use.
 
     Args:
       scores: logits, floating-point `[..., n]`.
@@ -50,8 +50,8 @@ def pl_rank_loss(
       weights: as in `approx_ndcg_loss`, not negative.
 
     Returns:
-      `[...]` in the dtype of `scores`, as in `approx_ndcg_loss`. Only the scores have a gradient, and there are no
-      second derivatives.
+      `[...]` in the dtype of `scores`, as in `approx_ndcg_loss`. Only the scores have a gradient, without second
+      derivatives.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.

@@ -57,7 +57,8 @@ def plackett_luce_loss(
 
     In this model the items are chosen one after another, each with a probability proportional to exp(score). For a list
     of m items in descending order of their labels, with scores a and weights w (1 by default):
-    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. This is the loss ListMLE.
+    `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. This is the loss ListMLE. See
+    `PlackettLuceLoss` for its use.
 
     Args:
       scores: logits, floating-point `[..., n]`.
@@ -87,10 +88,8 @@ def plackett_luce_loss(
     and a GPU under XLA, compare all pairs of lists of known sizes.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> round(float(ks.ops.plackett_luce_loss([1.0986123, 0.0, 0.6931472], [2, 0, 1])), 4)  # log(6 / 3) + log(3 / 2)
-    1.0986
+      >>> round(float(ks.ops.plackett_luce_loss([1.0986123, 0.0, 0.6931472], [2, 0, 1])), 4)  # log(6 / 3) + log(3 / 2)
+      1.0986
 
     Source: F. Xia et al., "Listwise Approach to Learning to Rank", ICML 2008; Y. Lan et al., "Generalization Analysis
     of Listwise Learning-to-Rank Algorithms", ICML 2009 (k); F. Xia et al., "Statistical Consistency of Top-k Ranking",
@@ -123,14 +122,14 @@ def coupled_rank_distil_loss(
 
     The teacher's scores are the logits of a Plackett-Luce distribution, from which orders z are sampled. With the
     scores s, divided by tau, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i} s_{z_j})`. The result
-    is the mean over samples.
+    is the mean over samples. See `CoupledRankDistilLoss` for its use.
 
     Args:
       scores, tau, mask, weights: as in `plackett_luce_loss`, but scores are finite.
       labels: `[..., n]` the teacher's scores, numbers of any sign.
       seed: two integers, the stateless seed of the noise.
       k: number of ranks of the sampled orders that count; None for all.
-      num_samples: number of samples of each list.
+      num_samples: number of samples per list.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0, and empty lists, give
@@ -143,11 +142,9 @@ def coupled_rank_distil_loss(
     Cost: O(n log n) time and O(n) memory per sample.
 
     Example:
-
-    >>> import keras_softsort as ks
-    >>> teacher, scores = [0.0, 90.0, 45.0], [0.0, 1.0986123, 0.6931472]  # the order is certain
-    >>> round(float(ks.ops.coupled_rank_distil_loss(scores, teacher, seed=[1, 2])), 4)
-    1.0986
+      >>> teacher, scores = [0.0, 90.0, 45.0], [0.0, 1.0986123, 0.6931472]  # the order is certain
+      >>> round(float(ks.ops.coupled_rank_distil_loss(scores, teacher, seed=[1, 2])), 4)
+      1.0986
 
     Source: S. Reddi et al., "RankDistil: Knowledge Distillation for Ranking", AISTATS 2021.
     """

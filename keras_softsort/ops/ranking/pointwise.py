@@ -32,8 +32,7 @@ def mean_squared_loss(
 ) -> tf.Tensor:
     """Compute the mean squared error of each list's scores.
 
-    With scores s, labels y and weights w (1 by default) an item costs `w_i (s_i - y_i)^2`. `MeanSquaredLoss` says when
-    to use it.
+    An item with score s, label y and weight w (1 by default) costs `w (s - y)^2`. See `MeanSquaredLoss` for its use.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -79,8 +78,8 @@ def sigmoid_cross_entropy_loss(
     """Compute the mean binary cross-entropy of each list's items.
 
     With logits s, labels y and weights w (1 by default) an item costs `-w_i (y_i log p_i + (1 - y_i) log(1 - p_i))`
-    with `p_i = 1 / (1 + exp(-s_i))`. Results, errors and cost are those of `mean_squared_loss`.
-    `SigmoidCrossEntropyLoss` says when to use it.
+    with `p_i = 1 / (1 + exp(-s_i))`. Results, errors and cost are those of `mean_squared_loss`. See
+    `SigmoidCrossEntropyLoss` for its use.
 
     Args:
       scores, normalization, mask, weights: as in `mean_squared_loss`.
@@ -117,8 +116,7 @@ def ordinal_loss(
     Each item has m logits, and logit l is that of the label being at least l, for the levels l = 1, ..., m. The loss of
     an item is the sum over levels of the binary cross-entropy of logit l with the target 1 if `y_i >= l`, else 0, times
     the weight of the item. To rank by such a model, score an item by the sum of its m sigmoids, the expected label.
-    Results and errors are those of `mean_squared_loss`; O(n m) time and memory per list. `OrdinalLoss` says when to use
-    it.
+    Results and errors are those of `mean_squared_loss`; O(n m) time and memory per list. See `OrdinalLoss` for its use.
 
     Args:
       logits: `[..., n, m]` floating-point, one per level.

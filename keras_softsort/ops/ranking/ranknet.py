@@ -40,7 +40,7 @@ def ranknet_loss(
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
     i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that are
-    given as such cost `weight * tf.math.softplus(-score_difference / tau)`. `RankNetLoss` says when to use it.
+    given as such cost `weight * tf.math.softplus(-score_difference / tau)`. See `RankNetLoss` for its use.
 
     Args:
       scores: floating-point `[..., n]`.

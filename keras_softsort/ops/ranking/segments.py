@@ -32,20 +32,17 @@ def per_segment(
       function: such a function, for example `ops.softmax_loss` or `ops.ndcg`.
       scores: floating-point `[rows]`, or `[rows, m]` for functions of logits.
       labels: numbers `[rows]`, or `[rows, topics]`.
-      segments: integers `[rows]`: the id of the list of each row. Rows of a list keep their order and need not be
-        adjacent.
+      segments: integers `[rows]`, the list of each row. Rows of a list keep their order and need not be adjacent.
       mask: bool `[rows]`, True for valid rows.
       weights: numbers `[rows]`.
       **options: of `function`.
 
     Returns:
       `[rows]`: the result of each list at its first row, and 0 at all others. Values and gradients are those of padded
-      lists. In traced calls options that are tensors, such as `tau`, have no gradient, and there are no second
-      derivatives.
+      lists. In traced calls options that are tensors, such as `tau`, have no gradient. No second derivatives.
 
     Raises:
-      TypeError: `function` cannot be called, `scores` is not floating-point, `segments` are not integers, or `mask` is
-        not bool.
+      TypeError: `function` cannot be called, `scores` is not floating-point, or another argument has another type.
       ValueError: an argument does not have one entry per row (an InvalidArgumentError if sizes were unknown when
         traced; XLA drops that check), `function` has trainable variables in a traced call whose gradient is taken, or
         an error of `function`.

@@ -46,7 +46,7 @@ def softmax_loss(
 
     With scores s, labels y and weights w (1 by default): `sum_i w_i y_i (poly_epsilon (1 - p_i) - log p_i)`, where
     `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in
-    proportion to its labels. `list_net_loss` takes a softmax of the labels instead. `SoftmaxLoss` says when to use it.
+    proportion to its labels. `list_net_loss` takes a softmax of the labels instead. See `SoftmaxLoss` for its use.
 
     Args:
       scores: floating-point `[..., n]`.
@@ -118,7 +118,7 @@ def calibrated_softmax_loss(
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where
     `p_i = exp(s_i / tau) / (1 + sum_j exp(s_j / tau))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
-    and its weight w is the mean weight of the list. `CalibratedSoftmaxLoss` says when to use it.
+    and its weight w is the mean weight of the list. See `CalibratedSoftmaxLoss` for its use.
 
     Args:
       scores, labels, tau, mask, weights: as in `softmax_loss`.
@@ -168,8 +168,8 @@ def unique_softmax_loss(
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i (2^y_i - 1) log(exp(s_i) / (exp(s_i) + sum_{j: y_j
-    < y_i} exp(s_j)))`, with s divided by tau. Results and other errors are those of `softmax_loss`. `UniqueSoftmaxLoss`
-    says when to use it.
+    < y_i} exp(s_j)))`, with s divided by tau. Results and other errors are those of `softmax_loss`. See
+    `UniqueSoftmaxLoss` for its use.
 
     Args:
       scores, labels, tau, mask, weights: as in `softmax_loss`.

@@ -38,8 +38,7 @@ def spearman_loss(
     """Compute 1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
     `1 - sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean q)^2)`, where r are the soft
-    ranks of the scores and q the ranks of the labels (tied ones have their mean rank). `SpearmanLoss` says when to use
-    it.
+    ranks of the scores and q the ranks of the labels (tied ones have their mean rank). See `SpearmanLoss` for its use.
 
     Args:
       scores, tau, method, power: as in `soft_rank`; scores are finite. As tau goes to 0 the soft ranks become exact,

@@ -41,8 +41,7 @@ def gumbel_softmax(
     without replacement, with probabilities proportional to exp(logits) (Plackett-Luce). Gradients flow through each
     sample (reparameterized). For k > 1 there are two relaxations of the k-hot vector:
 
-    - `method="threshold"`: `sigmoid((keys - t) / tau)`, with the threshold t for which the memberships sum to k. None
-      exceeds 1.
+    - `method="threshold"`: `sigmoid((keys - t) / tau)`, with the threshold t for which they sum to k. None exceeds 1.
     - `method="successive_softmax"`: the published relaxed subset. It starts from `alpha = keys`, computes
       `p = softmax(alpha / tau)` and `alpha <- alpha + log(1 - p)` k times, and adds up the k vectors p. Unless tau is
       small, it chooses one item several times: up to 2.3 times for k = 5 at tau = 1.
@@ -67,10 +66,8 @@ def gumbel_softmax(
       and at any tau: they are clipped at 1e19 in float32. Half precision is computed in float32.
 
     Raises:
-      TypeError: `logits` is not floating-point, `mask` is not bool, there is noise and no `seed`, or another argument
-        has another type.
-      ValueError: `tau` is not positive, `k`, `axis` or `noise_scale` is out of range, `method` is unknown, or shapes do
-        not match.
+      TypeError: `logits` is not floating-point, `mask` is not bool, or noise has no `seed`.
+      ValueError: a number is out of range, `method` is unknown, or shapes do not match.
 
     Cost: O(n log k) time and O(n) memory per list for the threshold; O(k n) for successive softmaxes.
 

@@ -19,14 +19,12 @@ def harden(permutation: Any, *, mask: Any = None) -> tf.Tensor:
     """Turn a soft permutation into an exact one, with the straight-through gradient: dL/d(soft) = dL/d(hard).
 
     Use it for matrices from elsewhere: `neural_sort(..., hard=True)` knows the scores, so it only needs a sort. One
-    rank after another takes the item with the largest weight that no earlier rank has taken; of equal weights, the
-    first.
+    rank after another takes the largest weight of the items that are left; of equal weights, the first.
 
     Args:
       permutation: `[..., r, n]` with r <= n, the weights of n items at the first r ranks. Weights of -inf are equal and
         smaller than all others.
-      mask: bool `[..., n]`, True for valid items. Masked items take the ranks after the valid ones, and get no
-        gradient.
+      mask: bool `[..., n]`, True for valid items. Masked items take the last ranks, and get no gradient.
 
     Returns:
       The same shape and dtype, with entries 0 and 1. A matrix with NaN at a valid item gives NaN.

@@ -33,8 +33,7 @@ def neural_sort(
     Args:
       scores: floating-point `[..., n]`.
       tau: temperature in units of the scores times the list size n, positive: a number, or a tensor that broadcasts
-        against the leading axes. For scores with a spread of about 1 start with n / 10. A tensor that is not positive
-        gives NaN.
+        against the leading axes. For a spread of about 1 start with n / 10. A tensor that is not positive gives NaN.
       top_k: number of first rows to compute; None computes all.
       hard: whether to return the exact permutation, with the gradient of the soft one. Tied items keep their order.
       mask: bool `[..., n]`, True for valid items.
@@ -46,13 +45,12 @@ def neural_sort(
     Returns:
       `[..., n, n]`, or `[..., top_k, n]`, in the dtype of `scores`. Masked items never affect the valid ones, and come
       last: the ranks after the valid items spread evenly over them. Tied items have equal weights, and share their
-        gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows. Empty lists give
-        `[..., 0, 0]`. Half precision is computed in float32.
+      gradient evenly. A list with a valid score that is not finite gives NaN in its valid rows. Empty lists give
+      `[..., 0, 0]`. Half precision is computed in float32.
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` is not positive, `top_k` is greater than the list size, a name is unknown, or shapes do not
-        match.
+      ValueError: `tau` is not positive, `top_k` exceeds the list size, a name is unknown, or shapes do not match.
 
     Cost: O(top_k n + n log n) time and O(top_k n) memory, forward and backward.
 
@@ -87,8 +85,7 @@ def soft_sort(
     Args:
       scores, top_k, hard, mask, direction, scale, axis: as in `neural_sort`.
       tau: temperature in units of the scores to the `power`, positive: a number, or a tensor that broadcasts against
-        the leading axes. For scores with a spread of about 1 start with 0.1 to 1. A tensor that is not positive gives
-        NaN.
+        the leading axes. For a spread of about 1 start with 0.1 to 1. A tensor that is not positive gives NaN.
       power: exponent of the distance of scores, positive. Below 1 the derivative at distance 0 is taken as 0.
 
     Example:

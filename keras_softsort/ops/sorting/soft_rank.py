@@ -36,8 +36,7 @@ def soft_rank(
     gradient, so choose tau well above the distance of neighbors. The others are pooled in blocks, in which a rank is
     the mean rank minus (score - block mean) / tau. With `"projection_kl"` the point is that nearest to
     `exp(-scores / tau)` by Kullback-Leibler divergence. With `"lapsum"` they are `1/2 + sum_j F((s_j - s_i) / tau)`
-    over all valid j, where F is the distribution function of the Laplace distribution: the expected ranks with Laplace
-    noise.
+    over all valid j, with the Laplace distribution function F: the expected ranks with Laplace noise.
 
     Args:
       scores, scale: as in `neural_sort`.

@@ -40,9 +40,8 @@ def soft_values(
 
     Args:
       scores: floating-point `[..., n]`.
-      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Its unit is scores
-        times list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, and **one over** the scores for
-        projections.
+      tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Unit: scores times
+        list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, **one over** scores for projections.
       method: `"neural_sort"`, `"soft_sort"`, `"projection"` or `"projection_kl"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
       values: `[..., n]` or `[..., n, d]`, in the dtype of `scores`; None sorts the scores themselves.
@@ -64,10 +63,10 @@ def soft_values(
       ValueError: `tau` or `power` is not positive, `top_k` is greater than the list size, a name is unknown, shapes do
         not match, or `method` has no sorted values or does not take `power` or `values`.
 
-    Cost: O(n^2 d) time and O(n^2) memory on short lists. Long lists (see the documentation) take O(n) memory, and O(n
-    log n + n d) time with SoftSort or O(n w d) with NeuralSort, where about w = `sqrt(30 tau / gap)` neighbors matter
-    for scores that lie evenly `gap` apart. Projections take O(n log n) time, at some temperatures O(n log^2 n), and
-    O(n) memory.
+    Cost: O(n^2 d) time and O(n^2) memory on short lists. Long lists (see the documentation) take O(n) memory, and
+    O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort, where about w = `sqrt(30 tau / gap)` neighbors
+    matter for scores that lie evenly `gap` apart. Projections take O(n log n) time, at some temperatures O(n log^2 n),
+    and O(n) memory.
 
     Example:
       >>> prices = [[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]]
