@@ -156,8 +156,7 @@ def examination_curve(log: ClickLog, *, rounds: int = 300) -> ExaminationCurve:
     Use it to weight clicks by their position. In the model an item i at position r is clicked with probability
     `e_r a_i`. Expectation maximization finds the examination e and the attraction a of each item, from how often each
     item was shown and clicked at each position. Only items that were shown at several positions tell examination from
-    attraction. If there is none, as in a log of one fixed order per list, the curve is a wrong guess, and there is a
-    warning.
+    attraction. If there is none, as with one fixed order per list, the curve is a wrong guess, and there is a warning.
 
     Args:
       log: a `ClickLog`.

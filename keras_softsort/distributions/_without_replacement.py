@@ -1,9 +1,7 @@
 """Samples of orders without replacement, the weight of each in an unbiased estimate, and marginal probabilities.
 
 The key of an order is its log-probability plus Gumbel noise, and the orders with the largest keys are a sample without
-replacement (Kool et al.). A beam search finds them in the tree of prefixes: the key of a prefix is the largest key of
-the orders that start with it. Weights and marginal probabilities are integrals over an exponential time. With t =
-exp(-G) for a Gumbel key G of location 0, a key of location b is below G with probability exp(-t exp(b)).
+replacement (Kool et al.). A beam search finds them: the key of a prefix is the largest of its orders.
 """
 
 from __future__ import annotations
@@ -16,9 +14,11 @@ import tensorflow_probability as tfp
 
 from keras_softsort.ops.core import gumbel_noise
 
-# In x = log t the integrand is analytic in a strip of half width pi / 2, so the error of the trapezoidal rule is about
-# exp(-pi^2 / STEP) = 5e-15. The integral below the first node is less than exp(-36) = 2e-16. An integrand that counts
-# `count` keys has features as narrow as 1 / sqrt(count), and a peak at t = count if the keys are improbable.
+# Weights and marginal probabilities are integrals over an exponential time t = exp(-G), for a Gumbel key G of location
+# 0: a key of location b is below G with probability exp(-t exp(b)). In x = log t the integrand is analytic in a strip
+# of half width pi / 2, so the error of the trapezoidal rule is about exp(-pi^2 / STEP) = 5e-15. The integral below the
+# first node is less than exp(-36) = 2e-16. An integrand that counts `count` keys has features as narrow as 1 /
+# sqrt(count), and a peak at t = count if the keys are improbable.
 STEP, FIRST = 0.3, -36.0
 # exp(exp(7)) is already infinite; a larger exponent would only overflow the gradient.
 LARGEST_EXPONENT = 7.0

@@ -51,8 +51,7 @@ class RelaxedPlackettLuce(OrderDistribution):
       >>> ks.distributions.RelaxedPlackettLuce([0.0, 2.0, 1.0], tau=[0.1, 1.0]).sample(100, seed=1).shape.as_list()
       [100, 2, 3, 3]
 
-    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
-    section 5.
+    Source: section 5 of the paper on NeuralSort, see `ops.neural_sort`.
     """
 
     def __init__(

@@ -21,8 +21,7 @@ from keras_softsort.ops.core.order import leading_columns
 class SinkhornLayer(TemperatureLayer):
     """Map logits `[batch, n, m]` to a soft matching, a matrix whose rows and columns sum to 1.
 
-    Use it to learn an order or a matching that is not observed. See `ops.sinkhorn` for formula, edge cases, cost,
-    source.
+    Use it to learn an order or a matching that is not observed. See `ops.sinkhorn` for the formula, cost and source.
 
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.

@@ -121,8 +121,7 @@ class KendallTau(CorrelationMetric):
 class SpearmanCorrelation(CorrelationMetric):
     """Spearman's rank correlation of labels and predictions, from -1 (reversed) to 1 (same order).
 
-    It is the metric of `SpearmanLoss`. The formula and source are those of `ops.spearman_correlation`. The rest is as
-    in `KendallTau`.
+    The metric of `SpearmanLoss`. `ops.spearman_correlation` has the formula and source. The rest is as in `KendallTau`.
 
     Example:
       >>> round(float(ks.SpearmanCorrelation()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]])), 4)

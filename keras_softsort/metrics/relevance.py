@@ -46,8 +46,7 @@ class Precision(RelevanceMetric):
 class Recall(RelevanceMetric):
     """The share of relevant items that are among the first k, averaged over lists: Recall@k.
 
-    Use it for a first stage that must not lose relevant items. The formula is that of `ops.recall`. The rest is as in
-    `Precision`.
+    For a first stage that must not lose items. The formula is that of `ops.recall`. The rest is as in `Precision`.
 
     Example:
       >>> round(float(ks.Recall(k=2)([[1, 0, 1, 1]], [[0.3, 0.9, 0.4, 0.1]])), 4)

@@ -111,8 +111,8 @@ class NeuralSortLayer(PermutationLayer):
 class SoftSortLayer(PermutationLayer):
     """Sort scores softly with SoftSort: a soft permutation matrix, sorted values or soft ranks.
 
-    Its temperature does not depend on the list size. The formula and source are those of `ops.soft_sort`. The rest is
-    as in `NeuralSortLayer`.
+    Its temperature does not depend on the list size. `ops.soft_sort` has formula and source. The rest is as in
+    `NeuralSortLayer`.
 
     Args:
       tau: initial temperature in units of the scores to the `power`; see `TemperatureLayer`. For scores with a spread

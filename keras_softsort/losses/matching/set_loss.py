@@ -64,7 +64,7 @@ class SetLoss(WeightedLoss):
       ...     matched_loss=lambda t, p: tf.abs(t - p),
       ...     unmatched_loss=lambda p: 0.1 * tf.ones_like(p),
       ... )
-      >>> round(float(loss([[2.0, 5.0]], tf.constant([[5.5, 9.0, 1.75]]))), 4)  # (0.25 + 0.5 + 0.1) / 2
+      >>> round(float(loss(tf.constant([[2.0, 5.0]]), tf.constant([[5.5, 9.0, 1.75]]))), 4)  # (0.25 + 0.5 + 0.1) / 2
       0.425
     """
 

@@ -14,10 +14,9 @@ from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss
 class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
     """Minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
-    Use it to optimize NDCG by NeuralSort or SoftSort. It is slower than `ApproxNDCGLoss` and
-    `RankNetLoss(lambda_weight="ndcg")`, because Sinkhorn's normalization takes many passes over the matrix.
-    `num_iterations=0, hard=True` is PiRank. See `ops.neural_ndcg_loss` for the formula, edge cases, errors, cost and
-    source.
+    Use it to optimize NDCG by NeuralSort or SoftSort. `ApproxNDCGLoss` and `RankNetLoss(lambda_weight="ndcg")` are
+    faster, without Sinkhorn's many passes over a matrix. `num_iterations=0, hard=True` is PiRank. See
+    `ops.neural_ndcg_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
       tau: temperature in units of `method`, a positive number. For NeuralSort these are scores times list size, for

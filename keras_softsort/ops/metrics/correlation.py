@@ -21,8 +21,7 @@ def kendall_tau(first: Any, second: Any, *, mask: Any = None) -> tf.Tensor:
     """Compute Kendall's tau-b of two lists of numbers.
 
     With c concordant pairs of items, d discordant ones, and m pairs in all, of which t are tied in the first list and u
-    in the second: `(c - d) / sqrt((m - t) (m - u))`, from -1 (reversed) to 1 (same order). See `KendallTau` for its
-    use.
+    in the second: `(c - d) / sqrt((m - t) (m - u))`, from -1 (reversed) to 1 (same order). See `KendallTau` for use.
 
     Args:
       first: numbers `[..., n]`, of any sign, which may be infinite.

@@ -47,7 +47,7 @@ def ndcg(
       ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over all
         their orders, as in scikit-learn.
       mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply the gains. Items of weight 0 are
+      weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply gains. Items of weight 0 are
         masked.
 
     Returns:

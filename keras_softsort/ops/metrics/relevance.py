@@ -124,8 +124,7 @@ def mean_average_precision_measures(
 ) -> tf.Tensor:
     """The average precision of each list.
 
-    Of g tied items, r of them relevant, i come before a given relevant one: `i (r - 1) / (g - 1)` relevant ones on
-    average.
+    Of g tied items, r of them relevant, i come before a relevant one: on average `i (r - 1) / (g - 1)` relevant ones.
     """
     weighted = lists.weighted(relevant)
     dtype, ties = relevant.dtype, ranked.ties
@@ -152,8 +151,8 @@ def hits(
 ) -> tf.Tensor:
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
-    With `ties="mean"` the result is a probability. Results for empty lists, errors and cost are those of `precision`.
-    See `Hits` for its use.
+    With `ties="mean"` the result is a probability. Empty lists, errors and cost are as in `precision`. See `Hits` for
+    its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.

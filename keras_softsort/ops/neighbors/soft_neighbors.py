@@ -75,8 +75,7 @@ def soft_neighbor_membership(
       >>> ks.ops.soft_neighbor_membership([[0.1]], [[0.0], [1.0], [2.0]], k=2, tau=0.01).numpy().round(3).tolist()
       [[1.0, 1.0, 0.0]]
 
-    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
-    section 6.3.
+    Source: section 6.3 of the paper on NeuralSort, see `neural_sort`.
     """
     queries = arguments.floating_tensor("queries", queries)
     candidates = arguments.floating_tensor("candidates", candidates)

@@ -136,10 +136,9 @@ def mixture_em_loss(
 ) -> tf.Tensor:
     """Compute the expectation-maximization loss of a mixture of click models.
 
-    Each item has m logits: the log-odds of a click according to m models. With c_im the binary cross-entropy of the
-    click of item i under model m, the list has the responsibilities `p_m = softmax_m(-alpha sum_i c_im)`, which have no
-    gradient. The loss of the list is `sum_m p_m sum_i w_i c_im`, with weights w (1 by default). See `MixtureEMLoss` for
-    its use.
+    Each item has m logits: the log-odds of a click by m models. With c_im the binary cross-entropy of the click of item
+    i under model m, the list has the responsibilities `p_m = softmax_m(-alpha sum_i c_im)`, which have no gradient. The
+    loss of the list is `sum_m p_m sum_i w_i c_im`, with weights w (1 by default). See `MixtureEMLoss` for its use.
 
     Args:
       logits: `[..., n, m]` floating-point, one per model.
@@ -149,7 +148,7 @@ def mixture_em_loss(
       weights: numbers that broadcast against `[..., n]`. They do not enter p.
 
     Lists without a click, and empty lists, give 0. Other results and errors are as in `mean_squared_loss`. O(n m) time
-    and memory per list.
+    per list.
 
     Example:
       >>> round(float(ks.ops.mixture_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)

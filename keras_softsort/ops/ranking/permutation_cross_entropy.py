@@ -146,8 +146,8 @@ def permutation_cross_entropy_loss(
     Returns:
       `[...]` in the dtype of `permutation`. With k rows the mean is over the first min(k, m) ranks. Masked items, and
       rows after the valid items of a list, never affect the result. Empty lists give 0. An entry of P that has
-      underflowed to 0 counts as the smallest normal number, and has no gradient. A NaN label, or a NaN in a valid entry
-      of P, makes its list NaN.
+      underflowed to 0 counts as the smallest normal number, and has no gradient. A NaN label, or a valid NaN in P,
+      makes its list NaN.
 
     Raises:
       TypeError: `permutation` is not floating-point, or `mask` is not bool.
@@ -160,8 +160,7 @@ def permutation_cross_entropy_loss(
       >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
       0.285
 
-    Source: A. Grover et al., "Stochastic Optimization of Sorting Networks via Continuous Relaxations", ICLR 2019,
-    section 6.1.
+    Source: section 6.1 of the paper on NeuralSort, see `neural_sort`.
     """
     permutation = arguments.matrix_tensor("permutation", permutation)
     dtype = compute_dtype(permutation.dtype)

@@ -50,8 +50,7 @@ def pl_rank_loss(
       weights: as in `approx_ndcg_loss`, not negative.
 
     Returns:
-      `[...]` in the dtype of `scores`, as in `approx_ndcg_loss`. Only the scores have a gradient, without second
-      derivatives.
+      `[...]` in the dtype of `scores`, as in `approx_ndcg_loss`. Only scores have a gradient. No second derivatives.
 
     Raises:
       TypeError: `scores` is not floating-point, or an argument has another type.

@@ -226,8 +226,7 @@ def choice_derivatives(
     """The gradient [B, n] of `choice_costs` and the diagonal of its hessian, for weights of at least 0.
 
     With the probability p_ki of the alternative i in the choice k they are `sum_k w_k p_ki - w_i` and
-    `sum_k w_k p_ki (1 - p_ki)`, in O(n^1.5) time. Logarithms keep scores of any range; they are in float64 to keep the
-    digits.
+    `sum_k w_k p_ki (1 - p_ki)`, in O(n^1.5) time. Logarithms in float64 keep scores of any range.
     """
     dtype, scores = scores.dtype, in_float64(scores)
     weights = tf.ones_like(scores) if weights is None else tf.cast(weights, tf.float64)

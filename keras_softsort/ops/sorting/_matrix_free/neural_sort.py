@@ -1,13 +1,4 @@
-"""Products with NeuralSort's matrix from the blocks of it that matter, in sorted coordinates: O(n) memory.
-
-With x_0 >= x_1 >= ... and the gaps d_p = x_p - x_{p+1}, the logit of row i and the item at rank j is below the largest
-of the row, which is at j = i, by
-
-    drop(i, j) = F_j - F_i - 2 i (G_j - G_i) >= 0,    G_j = sum_{p < j} d_p,    F_j = sum_{p < j} (2 p + 1) d_p.
-
-It grows with the distance of j from i, so two blocks are closest at a corner. Exponentials are computed in the
-requested dtype, and sums in float64, because prefix sums accumulate rounding errors.
-"""
+"""Products with NeuralSort's matrix from the blocks of it that matter, in sorted coordinates: O(n) memory."""
 
 from __future__ import annotations
 
@@ -23,6 +14,13 @@ from keras_softsort.ops.sorting._matrix_free.products import normalized, sorted_
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 
+# With x_0 >= x_1 >= ... and the gaps d_p = x_p - x_{p+1}, the logit of row i and the item at rank j is below the
+# largest of the row, which is at j = i, by
+#
+#     drop(i, j) = F_j - F_i - 2 i (G_j - G_i) >= 0,    G_j = sum_{p < j} d_p,    F_j = sum_{p < j} (2 p + 1) d_p.
+#
+# It grows with the distance of j from i, so two blocks are closest at a corner. Exponentials are computed in the
+# requested dtype, and sums in float64, because prefix sums accumulate rounding errors.
 class NeuralSortBand(NamedTuple):
     """Prefix sums of the gaps in units of tau, in float64, by blocks."""
 

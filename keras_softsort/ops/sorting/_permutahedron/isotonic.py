@@ -1,12 +1,7 @@
 """Isotonic regression: the blocks of the optimum, by a few rounds of pooling, or else by divide and conquer.
 
 Each run of positions of a list has a level. The optimum is the partition into blocks whose levels do not rise, as
-pooling adjacent violators finds it. If the rounds of `_pooled` do not end with it for every list of the batch, halves
-of 1, 2, 4, ... positions are merged, in which only one block across the middle can change. A block of the left half
-belongs to it exactly if the level of the run that follows the block, up to the last block of the right half with a
-higher level, is above its own level; the right half is the mirror image. The block is not part of that run, because a
-dominant one would hide the others in a soft maximum. Each position decides by one binary search, so a merge is O(log n)
-vector operations. No loop goes over the positions.
+pooling adjacent violators finds it. No loop goes over the positions.
 """
 
 from __future__ import annotations
@@ -102,6 +97,10 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
         statistic = tf.where(last < middle, left, tf.where(first >= middle, right, statistic))
         return head, statistic + level.of_positions(first - origin, last - origin)
 
+    # Two halves of `half` positions are merged. Only one block, across the middle, can change. A block of the left half
+    # belongs to it exactly if the level of the run that follows the block, up to the last block of the right half with
+    # a higher level, is above its own level; the right half is the mirror image. The block is not part of that run,
+    # because a dominant one would hide the others in a soft maximum. Each position decides by one binary search.
     def merge(half: tf.Tensor, *state: tf.Tensor) -> tuple[tf.Tensor, ...]:
         solved = _Solved(*state)
         is_left = tf.equal(positions // half % 2, 0)

@@ -43,8 +43,7 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
 def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """The projection of `(n, ..., 1) / tau` onto the permutahedron of the scores [L, n]; 0 after the valid ones.
 
-    Within a block, a value is the block mean minus (rank - block center) / tau, with log-sum-exp for means if
-    `entropic`.
+    Within a block, a value is the block mean minus (rank - block center) / tau, or with log-sum-exp if `entropic`.
     """
     scores = _shared_by_ties(lists)
     lists_count, size = tf.unstack(tf.shape(scores))
