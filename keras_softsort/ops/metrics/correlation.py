@@ -54,8 +54,8 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
     """Compute Spearman's rank correlation of two lists of numbers: Pearson's correlation of their ranks.
 
     Tied items have their mean rank. `spearman_loss` is the loss with soft ranks. Results, errors and cost are those of
-    `kendall_tau`. For float32 lists that a GPU or a TPU compares by pairs, the result has the precision of float32.
-    See `SpearmanCorrelation` for its use.
+    `kendall_tau`. For float32 lists that a GPU or a TPU compares by pairs, the result has the precision of float32. See
+    `SpearmanCorrelation` for its use.
 
     Args:
       first, second, mask: as in `kendall_tau`.
