@@ -22,7 +22,8 @@ NO_CAST = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False
 
 def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
     """Scale the mean loss of a replica to its share of the mean over replicas, as Keras 3 expects; Keras 2 does it."""
-    return mean / tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else mean
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else 1
+    return mean if replicas == 1 else mean / replicas
 
 
 def layer_shape(shape: Any) -> Any:

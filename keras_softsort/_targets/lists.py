@@ -20,20 +20,25 @@ PADDINGS = ("nan_labels", "negative_labels")
 class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with the mask and the weights of the items."""
 
-    labels: tf.Tensor  # [B, n]; 0 where masked
+    given_labels: tf.Tensor  # [B, n]; any number where masked
     given_mask: tf.Tensor | None = None  # [B, n] bool, True for valid items; None if all are valid
     given_weights: tf.Tensor | None = None  # [B, n], 0 where masked; None if all valid items have the weight 1
     groups: tf.Tensor | None = None  # [n]: the id of the list of each item, if one row holds all lists
 
     @property
+    def labels(self) -> tf.Tensor:
+        """The labels [B, n], 0 where masked."""
+        return self.only_valid(self.given_labels)
+
+    @property
     def mask(self) -> tf.Tensor:
         """True for valid items: bool [B, n]."""
-        return tf.ones_like(self.labels, tf.bool) if self.given_mask is None else self.given_mask
+        return tf.ones_like(self.given_labels, tf.bool) if self.given_mask is None else self.given_mask
 
     @property
     def weights(self) -> tf.Tensor:
         """The weights of the items [B, n], 0 where masked."""
-        return tf.cast(self.mask, self.labels.dtype) if self.given_weights is None else self.given_weights
+        return tf.cast(self.mask, self.given_labels.dtype) if self.given_weights is None else self.given_weights
 
     def only_valid(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` [B, n] with 0 where masked."""
@@ -46,13 +51,14 @@ class Lists(NamedTuple):
     def list_weights(self) -> tf.Tensor:
         """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
         if self.given_weights is None:
-            return tf.cast(tf.reduce_any(self.mask, axis=-1), self.labels.dtype)
+            return tf.cast(tf.reduce_any(self.mask, axis=-1), self.given_labels.dtype)
         return tf.reduce_sum(self.given_weights, axis=-1) / self.sizes()
 
     def with_nan_spread(self) -> Lists:
         """These lists with NaN for all labels of a list that has a NaN label."""
-        has_nan = tf.reduce_any(tf.math.is_nan(self.labels), axis=-1, keepdims=True)
-        return self._replace(labels=tf.where(has_nan, tf.constant(math.nan, self.labels.dtype), self.labels))
+        labels = self.labels
+        has_nan = tf.reduce_any(tf.math.is_nan(labels), axis=-1, keepdims=True)
+        return self._replace(given_labels=tf.where(has_nan, tf.constant(math.nan, labels.dtype), labels))
 
     def failed(self, scores: tf.Tensor) -> tf.Tensor:
         """Whether each list holds a NaN label or a NaN among `scores` [B, n], which are 0 where masked: [B]."""
@@ -60,7 +66,7 @@ class Lists(NamedTuple):
 
     def sizes(self) -> tf.Tensor:
         """Number of valid items of each list [B], at least 1."""
-        return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.labels.dtype), axis=-1), 1)
+        return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.given_labels.dtype), axis=-1), 1)
 
 
 def checked_padding(padding: str | None) -> str | None:
@@ -104,7 +110,7 @@ def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor)
         return function(Lists(labels, mask, *weights), *others)
 
     given = [] if lists.given_weights is None else [lists.given_weights]
-    return by_segment(of_padded, lists.groups, [part[0] for part in (lists.labels, lists.mask, *given, *parts)])
+    return by_segment(of_padded, lists.groups, [part[0] for part in (lists.given_labels, lists.mask, *given, *parts)])
 
 
 def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:
@@ -112,12 +118,15 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
 
     An item is padding if its label marks it, as `padding` says, or if the Keras mask does.
     """
-    dtype, size = y_pred.dtype, tf.shape(y_pred)[-1]
-    labels, mask = _labels_and_mask(inputs.y_true, size, dtype, padding)
+    dtype = y_pred.dtype
+    labels, mask = _labels_and_mask(inputs.y_true, y_pred, padding)
     expected = tf.TensorShape([y_pred.shape[0], y_pred.shape[-1]])
     if not labels.shape.is_compatible_with(expected):
         raise ValueError(f"y_true must have shape [batch, n], {expected} with this y_pred, got {labels.shape}")
-    labels = arguments.of_shape("y_true", labels, tf.stack([tf.shape(y_pred)[0], size]))
+    if not (expected.is_fully_defined() and labels.shape.is_fully_defined()):
+        shape = tf.shape(y_pred)
+        shape = shape if y_pred.shape.rank == 2 else tf.stack([shape[0], shape[-1]])
+        labels = arguments.of_shape("y_true", labels, shape)
     keras_mask, sample_weight = inputs.keras_mask, inputs.sample_weight
     if keras_mask is not None:
         if not keras_mask.shape.is_compatible_with(labels.shape):
@@ -128,18 +137,15 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
         keras_mask = tf.cast(keras_mask, tf.bool)
         mask = keras_mask if mask is None else tf.logical_and(mask, keras_mask)
     lists = Lists(labels, mask, groups=inputs.groups)
-    lists = lists._replace(labels=lists.only_valid(labels))
     if sample_weight is None:
         return lists
     weights = tf.broadcast_to(_item_weights(sample_weight, labels, dtype), tf.shape(labels))
     return lists._replace(given_weights=lists.only_valid(weights))
 
 
-def _labels_and_mask(
-    y_true: Any, size: tf.Tensor, dtype: tf.DType, padding: str | None
-) -> tuple[tf.Tensor, tf.Tensor | None]:
-    """Return dense labels in `dtype`, and whether each belongs to a valid item, None if all do."""
-    labels = tf.cast(_dense("y_true", y_true, size), dtype)
+def _labels_and_mask(y_true: Any, y_pred: tf.Tensor, padding: str | None) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """Return dense labels in the dtype of `y_pred`, and whether each belongs to a valid item, None if all do."""
+    labels = tf.cast(_dense("y_true", y_true, y_pred), y_pred.dtype)
     if padding == "negative_labels":
         # A label that is NaN is not padding: it makes the result of its list NaN.
         mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
@@ -148,14 +154,14 @@ def _labels_and_mask(
     else:
         mask = None
     if isinstance(y_true, tf.RaggedTensor):
-        within = tf.sequence_mask(y_true.row_lengths(), size)
+        within = tf.sequence_mask(y_true.row_lengths(), tf.shape(y_pred)[-1])
         mask = within if mask is None else tf.logical_and(mask, within)
     return labels, mask
 
 
 def _item_weights(sample_weight: Any, labels: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """The weights, which broadcast against the `labels` [B, n]."""
-    weights = tf.cast(_dense("sample_weight", sample_weight, tf.shape(labels)[1]), dtype)
+    weights = tf.cast(_dense("sample_weight", sample_weight, labels), dtype)
     if weights.shape.rank is None:  # as Keras makes it where a model was trained with weights of other ranks
         lists = tf.shape(weights)[0]
         weights = tf.reshape(weights, [lists, tf.maximum(tf.size(weights) // tf.maximum(lists, 1), 1)])
@@ -176,10 +182,11 @@ def _item_weights(sample_weight: Any, labels: tf.Tensor, dtype: tf.DType) -> tf.
     return weights
 
 
-def _dense(name: str, value: Any, size: Any) -> tf.Tensor:
-    """Convert `value` to a dense tensor. Ragged lists are padded with 0 to `size` items."""
+def _dense(name: str, value: Any, lists: tf.Tensor) -> tf.Tensor:
+    """Convert `value` to a dense tensor. Ragged lists are padded with 0 to the size of the `lists` [..., n]."""
     if not isinstance(value, tf.RaggedTensor):
         return arguments.real_tensor(name, value)
+    size = tf.shape(lists)[-1]
     longest = tf.cast(value.bounding_shape(axis=1), size.dtype)
     # Without the check, items that do not fit would be cut off.
     size = arguments.checked(size, longest <= size, f"{name} must have no list longer than those of y_pred")
@@ -193,8 +200,8 @@ class WeightedLosses(NamedTuple):
     """The losses of a batch, each already multiplied by its weight."""
 
     values: tf.Tensor  # [m]
-    count: tf.Tensor  # the number of losses that a mean is taken over
-    weights: tf.Tensor  # [m]
+    count: Any  # what a mean divides by; a Python int if it is known to be m
+    weights: Callable[[], tf.Tensor]  # [m]
 
 
 def weighted_list_losses(
@@ -203,14 +210,14 @@ def weighted_list_losses(
     """Weigh the losses of the lists [B]. Their mean is taken over all lists, but not over groups of padding."""
     if lists.groups is None:
         losses = list_losses(lists, y_pred)
-        return WeightedLosses(losses, tf.size(losses), lists.list_weights())
+        return WeightedLosses(losses, losses.shape[0] or tf.size(losses), lists.list_weights)
 
     def found(lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         counts = tf.reduce_any(lists.mask, axis=-1)
         return list_losses(lists, y_pred), lists.list_weights(), tf.cast(counts, tf.int32)
 
     losses, weights, counts = for_each_list(found, lists, y_pred)
-    return WeightedLosses(losses, tf.reduce_sum(counts), weights)
+    return WeightedLosses(losses, tf.reduce_sum(counts), lambda: weights)
 
 
 def checked_reduction(reduction: str | None) -> str:
@@ -223,12 +230,14 @@ def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
     """Return all losses, their sum, their mean, or their sum divided by that of the weights. An empty mean is 0."""
     if reduction == "none":
         return losses.values
+    is_mean = reduction not in ("sum", "mean_with_sample_weight")
+    if is_mean and isinstance(losses.count, int):
+        return share_of_replica(tf.reduce_mean(losses.values))
     total = tf.reduce_sum(losses.values)
     if reduction == "sum":
         return total
-    if reduction == "mean_with_sample_weight":
-        return share_of_replica(tf.math.divide_no_nan(total, tf.reduce_sum(losses.weights)))
-    return share_of_replica(tf.math.divide_no_nan(total, tf.cast(losses.count, total.dtype)))
+    divisor = tf.cast(losses.count, total.dtype) if is_mean else tf.reduce_sum(losses.weights())
+    return share_of_replica(tf.math.divide_no_nan(total, divisor))
 
 
 TARGETS = ("labels", "ranks")

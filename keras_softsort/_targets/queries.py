@@ -23,7 +23,7 @@ class LabelledEmbeddings(NamedTuple):
     def weighted(self, losses: tf.Tensor, num_queries: int | None = None) -> WeightedLosses:
         """Weight the losses of the queries, the first `num_queries` items or all. A mean counts the valid ones."""
         weights = self.weights[:num_queries]
-        return WeightedLosses(losses * weights, tf.math.count_nonzero(self.mask[:num_queries]), weights)
+        return WeightedLosses(losses * weights, tf.math.count_nonzero(self.mask[:num_queries]), lambda: weights)
 
 
 def labelled_embeddings(

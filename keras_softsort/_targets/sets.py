@@ -40,10 +40,10 @@ class Sets(NamedTuple):
             # A batch without targets counts as one target, as in DETR, so that its predictions still have a loss.
             share = 1 / tf.maximum(tf.cast(tf.size(sizes), losses.dtype), 1)
             sizes = tf.where(tf.reduce_any(self.target_mask), sizes, share)
-            return WeightedLosses(losses * weights, tf.reduce_sum(sizes), sizes * weights)
+            return WeightedLosses(losses * weights, tf.reduce_sum(sizes), lambda: sizes * weights)
         if normalization == "set":
             losses /= tf.maximum(sizes, 1)
-        return WeightedLosses(losses * weights, tf.size(losses), weights)
+        return WeightedLosses(losses * weights, tf.size(losses), lambda: weights)
 
 
 def predicted_sets(

@@ -13,7 +13,7 @@ from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed
 from keras_softsort.ops.core.deviations import checked_scale, in_deviations
 from keras_softsort.ops.core.gradients import nan_lists
-from keras_softsort.ops.ranking.lists import Derivatives
+from keras_softsort.ops.ranking.lists import Derivatives, checked_arguments
 
 
 @export
@@ -124,4 +124,5 @@ class OperatorLoss(ScoreLoss):
             is_drawn = rule.only_if is None or options[rule.only_if]
             options[name] = fresh_seed(options[name]) if is_drawn else None
         scores, mask, weights = self._scaled(lists, y_pred), lists.given_mask, lists.given_weights
-        return operator(scores, lists.labels, mask=mask, weights=weights, **options)
+        with checked_arguments():
+            return operator(scores, lists.given_labels, mask=mask, weights=weights, **options)

@@ -91,7 +91,7 @@ def test_closed_forms_are_those_of_float64_differences(name, weighted, dtype):
 
     found = CLOSED[name].list_derivatives(
         lists._replace(
-            labels=tf.cast(lists.labels, dtype), given_weights=tf.cast(weights, dtype) if weighted else None
+            given_labels=tf.cast(lists.labels, dtype), given_weights=tf.cast(weights, dtype) if weighted else None
         ),
         tf.constant(scores, dtype),
     )

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """The valid score nearest 0 of each list [..., n], without a gradient: [..., 1]; 0 for a list without valid items.
+    """The valid score nearest 0 of each list [..., n], without a gradient: [..., 1]; any number without valid items.
 
     Relative to it, scores with a common offset are small, and one that is far from the others takes no digits of them.
     """
@@ -18,7 +18,7 @@ def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     least = tf.reduce_min(sizes, axis=-1, keepdims=True)
     # Both may be there, and either will do.
     found = tf.reduce_max(tf.where(tf.equal(sizes, least), valid, -largest), axis=-1, keepdims=True)
-    return tf.stop_gradient(tf.where(least < largest, found, tf.zeros_like(found)))
+    return tf.stop_gradient(found)
 
 
 def excluded(dtype: tf.DType) -> tf.Tensor:
@@ -42,12 +42,11 @@ def pair_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf
     """Finite scores [B, n] in units of `tau`, up to a constant, for a loss that takes differences of pairs itself.
 
     They are relative to the one nearest 0, so that those near each other keep their digits beside one that is far from
-    all others. They are not changed if tau is 1: their differences are then exact.
+    all others. They are not changed if tau is known to be 1: their differences are then exact.
     """
     if _is_one(tau):
         return scores
-    origin = nearest_to_zero(scores, mask)
-    return _difference(scores, tf.where(tf.equal(tau, 1), tf.zeros([], scores.dtype), origin), mask) / tau
+    return _difference(scores, nearest_to_zero(scores, mask), mask) / tau
 
 
 def _is_one(tau: Any) -> bool:

@@ -150,13 +150,16 @@ def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> 
     else:
         sums = one_tile() if size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS else tiles()
     if options.is_mean():
-        sizes = lists.sizes()
-        divisors = tf.maximum(sums.counts if options.counts_pairs() else sizes * (sizes - 1) / 2, 1)
+        divisors = tf.maximum(sums.counts if options.counts_pairs() else _number_of_pairs(lists.sizes()), 1)
     elif options.normalization == "list":
         divisors = lists.sizes()
     else:
         return sums.costs, [*sums.derivatives]
     return sums.costs / divisors, [each / divisors[:, tf.newaxis] for each in sums.derivatives]
+
+
+def _number_of_pairs(sizes: tf.Tensor) -> tf.Tensor:
+    return sizes * (sizes - 1) / 2
 
 
 def is_one_tile(shape: tf.Tensor) -> tf.Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -80,6 +82,22 @@ class Derivatives(NamedTuple):
     curvatures: tf.Tensor  # the diagonal of the hessian
 
 
+_are_checked: contextvars.ContextVar[bool] = contextvars.ContextVar("are_checked", default=False)
+
+
+@contextlib.contextmanager
+def checked_arguments() -> Iterator[None]:
+    """Within this context labels and masks have the shape of the scores, and a tensor `tau` is positive.
+
+    Operators then spend no operation on these checks.
+    """
+    token = _are_checked.set(True)
+    try:
+        yield
+    finally:
+        _are_checked.reset(token)
+
+
 def ranking_arguments(
     scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = _NO_TAU, non_negative_weights: bool = False
 ) -> RankingArguments:
@@ -89,18 +107,19 @@ def ranking_arguments(
     labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
     if not labels.shape.is_compatible_with(scores.shape):
         raise ValueError(f"labels must have the shape of scores, {scores.shape}, got {labels.shape}")
-    mask = arguments.list_mask(mask, scores)
+    is_checked = _are_checked.get()
+    if not is_checked:
+        labels = arguments.of_shape("labels", labels, tf.shape(scores))
+        mask = arguments.list_mask(mask, scores)
     weights = checked_weights(weights, scores.shape, dtype)
     if non_negative_weights and weights is not None:
         counted = weights if mask is None else tf.where(mask, weights, tf.zeros([], dtype))
         weights = arguments.non_negative_tensor("weights", counted)
-    return RankingArguments(
-        scores=scores,
-        labels=arguments.of_shape("labels", labels, tf.shape(scores)),
-        mask=mask,
-        weights=weights,
-        tau=None if tau is _NO_TAU else arguments.temperature(tau, dtype, scores),
-    )
+    if tau is _NO_TAU:
+        tau = None
+    elif not (is_checked and tf.is_tensor(tau)):
+        tau = arguments.temperature(tau, dtype, scores)
+    return RankingArguments(scores, labels, mask, weights, tau)
 
 
 def item_logit_arguments(

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
-from keras_softsort.ops.core.temperature import is_nan_or_infinity, relative_scores
+from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
@@ -102,7 +102,7 @@ def plackett_luce_loss(
 
 def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     """Whether scores are numbers below infinity, also minus infinity, and labels numbers, also infinite."""
-    return tf.logical_not(tf.logical_or(is_nan_or_infinity(scores), tf.math.is_nan(labels)))
+    return tf.logical_and(scores <= scores.dtype.max, tf.logical_not(tf.math.is_nan(labels)))
 
 
 @export
