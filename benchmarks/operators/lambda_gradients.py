@@ -1,8 +1,8 @@
 """Time and memory of the gradient of RankNet's cost with respect to a scorer's weights, in two ways.
 
 Explicit pairs, two towers of shared weights, score two items per pair; the direct lambda gradient scores each item
-once (`examples/_shared/ranknet_steps.py`). One list of N items with 100 features and labels 0 to 4, a scorer with
-hidden layers of 64 and 32. The two take turns in one process and the figures are medians; their gradients are compared
+once (`tools/ranknet_steps.py`). One list of N items with 100 features and labels 0 to 4, a scorer with hidden layers of
+64 and 32. The two take turns in one process and the figures are medians; their gradients are compared
 first. Memory is what a process of its own grew by.
 
     python benchmarks/operators/lambda_gradients.py
@@ -19,10 +19,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import harness
 import numpy as np
 import tensorflow as tf
+from ranknet_steps import lambda_gradients, pair_gradients, scorer
 from steps import runner
-
-sys.path.append(str(Path(__file__).parents[2] / "examples"))
-from _shared.ranknet_steps import lambda_gradients, pair_gradients, scorer
 
 WAYS = {"pairs": pair_gradients, "lambdas": lambda_gradients}
 FEATURES = 100

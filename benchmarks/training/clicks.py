@@ -1,6 +1,6 @@
 """Learning from clicks, on logs of one fixed order per list and on random ones: NDCG@5, and the estimated examination.
 
-Runs `examples/clicks_to_ranker.py` on two data sets:
+Runs `benchmarks/training/clicks_to_ranker.py` on two data sets:
 
 - `letor`: `rank.train` and `rank.test`, the sample that LightGBM ships, in the folder `--letor`; a linear ranker.
 - `simulated`: 480 queries for training and 200 for testing, of 5 to 40 documents with 20 features; 32 hidden units.
@@ -40,7 +40,7 @@ def simulated_files(folder: Path) -> list[str]:
 
 
 def run(arguments: list[str], options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The report of the example on both kinds of logs."""
+    """The report of the experiment on both kinds of logs."""
     example = importlib.import_module("clicks_to_ranker")
     shared = [*arguments, "--seeds", str(options.seeds), "--steps", str(options.steps), "--output", str(folder)]
     shared += ["--sessions", str(options.sessions)]
@@ -80,7 +80,6 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     add("--steps", type=int, default=500, help="of each training")
     add("--sessions", type=int, default=50_000, help="of each log")
     options = parser.parse_args(arguments)
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
     with tempfile.TemporaryDirectory() as folder:
         sets = {"simulated": simulated_files(Path(folder))}
         if options.letor is not None:

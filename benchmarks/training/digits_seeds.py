@@ -1,8 +1,8 @@
-"""An example on handwritten numbers with many seeds, in one checkout of this package or beside another.
+"""An experiment on handwritten numbers with many seeds, in one checkout of this package or beside another.
 
 Each run is a process of its own, `--workers` of them at a time with `--threads` each. Its report is written to
 `OUTPUT/SETTINGS/VERSION/SEED`, so that an interrupted command goes on where it stopped. Options that are not known
-here go to the example.
+here go to the experiment.
 
     python benchmarks/training/digits_seeds.py --seeds 0 1 2
     git worktree add --detach ../first 9b6cbb3
@@ -30,13 +30,14 @@ SHOWN = {"all_correct": "all correct", "element": "element-wise", "mse_1e4": "MS
 
 
 def run(tree: Path, seed: int, folder: Path, options: argparse.Namespace, others: Sequence[str]) -> dict:
-    """The measures of each method, of the example in a checkout."""
-    path = folder / f"{options.example}.json"
+    """The measures of each method, of the experiment in a checkout."""
+    path = folder / f"{options.experiment}.json"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         names = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
         settings = {**os.environ, **dict.fromkeys(names, str(options.threads)), "PYTHONPATH": str(tree)}
-        command = [sys.executable, str(tree / "examples" / path.with_suffix(".py").name), "--seed", str(seed), *others]
+        script = tree / "benchmarks" / "training" / path.with_suffix(".py").name
+        command = [sys.executable, str(script), "--seed", str(seed), *others]
         with (folder / "log.txt").open("w") as log:
             subprocess.run(
                 [*command, "--output", str(folder)], check=True, cwd=tree, env=settings, stdout=log, stderr=log
@@ -53,7 +54,7 @@ def runs(options: argparse.Namespace, others: Sequence[str]) -> list[harness.Row
     """A row per seed, checkout and method."""
     trees = {"today": HERE, **dict(each.split("=", 1) for each in options.beside)}
     asked = [(seed, name, Path(tree).resolve()) for seed in options.seeds for name, tree in trees.items()]
-    settings = "_".join([options.example, *others, "threads", str(options.threads)]).replace("/", "_")
+    settings = "_".join([options.experiment, *others, "threads", str(options.threads)]).replace("/", "_")
 
     def one(each: tuple[int, str, Path]) -> list[harness.Row]:
         seed, name, tree = each
@@ -121,7 +122,7 @@ def by_seed(rows: Iterable[harness.Row]) -> Iterator[harness.Row]:
 
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
-    parser.add_argument("--example", choices=("sort_digits", "median"), default="sort_digits")
+    parser.add_argument("--experiment", choices=("digits", "median"), default="digits")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--beside", nargs="+", default=[], metavar="NAME=FOLDER", help="other checkouts to run as well")
     parser.add_argument("--workers", type=int, default=2)

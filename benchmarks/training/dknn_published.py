@@ -103,9 +103,9 @@ class Training:
         self.encoder = encoder(self.train.pixels.shape[1:], options.blocks, options.width)
         optimizer = keras.optimizers.SGD(RATE, momentum=0.9)
         if method == "dknn":
-            import knn_digits  # noqa: PLC0415
+            import knn_images  # noqa: PLC0415
 
-            self.model = knn_digits.separated(self.encoder, options.batch)
+            self.model = knn_images.separated(self.encoder, options.batch)
             loss = ks.DkNNLoss(K, TAU, num_queries=options.batch)
             self.batches = labelled_images.queries_and_candidates(
                 self.train, options.batch, options.batch, seed=options.seed, **MOVED
@@ -172,7 +172,7 @@ def draw(curves: dict[str, list[float]], path: Path) -> None:
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     add: Callable[..., argparse.Action] = parser.add_argument
-    add("--dataset", default="cifar10", help="as of examples/knn_digits.py")
+    add("--dataset", default="cifar10", help="as of benchmarks/training/knn_images.py")
     add("--data-dir", help="folder of cifar10.npz or cifar10_jpeg.npz; without it Keras downloads CIFAR-10")
     add("--methods", nargs="+", choices=TITLES, default=list(TITLES))
     add("--epochs", type=int, default=30)
@@ -184,7 +184,6 @@ def main(arguments: list[str] | None = None) -> dict:
     add("--mixed-precision", action="store_true", help="convolutions in bfloat16")
     add("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args(arguments)
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
     from _shared import labelled_images  # noqa: PLC0415
 
     before = keras.mixed_precision.global_policy()

@@ -1,6 +1,6 @@
 """Jigsaws of small photographs by how many of them a network has seen, beside greedy edges.
 
-`examples/jigsaw.py` is trained on the first `--images` photographs of CIFAR-10, cut into 3 x 3 pieces of 10 x 10
+`jigsaw.py` is trained on the first `--images` photographs of CIFAR-10, cut into 3 x 3 pieces of 10 x 10
 pixels. Without attention the network looks at each piece by itself, as in Mena et al. (2018). With it, the pieces look
 at each other in so many layers of self-attention, and the network can learn which edges fit together.
 
@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
 import numpy as np
-from example_tables import with_deviation
+from experiment_tables import with_deviation
 
 MEASURES = ("wrong", "any_wrong", "kendall_tau", "l2")
 Found = dict[str, list[dict[str, float]]]  # by method, for each seed
@@ -51,7 +51,7 @@ def draw(curves: dict[int, dict[int, Found]], path: Path) -> None:
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     add: Callable[..., argparse.Action] = parser.add_argument
-    add("--dataset", default="cifar10", help="as of examples/jigsaw.py")
+    add("--dataset", default="cifar10", help="as of benchmarks/training/jigsaw.py")
     add("--data-dir", help="folder of cifar10.npz; without it Keras downloads it")
     add("--images", type=int, nargs="+", default=[100, 1000, 10_000, 50_000])
     add("--attention", type=int, nargs="+", default=[0, 3], help="layers")
@@ -61,7 +61,6 @@ def main(arguments: list[str] | None = None) -> dict:
     add("--test-puzzles", type=int, default=500)
     add("--picture", type=Path, help="also draw the shares of wrong pieces")
     options = parser.parse_args(arguments)
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
     import jigsaw  # noqa: PLC0415
 
     shared = ["--dataset", options.dataset, "--steps", str(options.steps), "--dropout", "0", "--pieces", "3"]

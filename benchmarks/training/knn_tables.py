@@ -1,4 +1,4 @@
-"""The accuracies of `examples/knn_digits.py` over the epochs and at the end, from the folders that it wrote.
+"""The accuracies of `benchmarks/training/knn_images.py` over the epochs and at the end, from the folders that it wrote.
 
     python benchmarks/training/knn_tables.py output/cifar10 output/cifar10-stochastic
     python benchmarks/training/knn_tables.py output/width-16 output/width-32 --vary width   # a row for each width
@@ -81,12 +81,12 @@ def by_option(runs: Sequence[Run], option: str) -> Iterator[harness.Row]:
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
     parser.add_argument("folders", type=Path, nargs="+", help="the folders that --output named")
-    parser.add_argument("--vary", metavar="OPTION", help="compare trainings by this option of the example")
+    parser.add_argument("--vary", metavar="OPTION", help="compare trainings by this option of the experiment")
     options = parser.parse_args(arguments)
-    reports = [json.loads((folder / "knn_digits.json").read_text()) for folder in options.folders]
+    reports = [json.loads((folder / "knn_images.json").read_text()) for folder in options.folders]
     runs = [run for report in reports for run in runs_of(report)]
     if options.vary and any(options.vary not in run["options"] for run in runs):
-        parser.error(f"--vary must be an option of examples/knn_digits.py, got {options.vary!r}")
+        parser.error(f"--vary must be an option of benchmarks/training/knn_images.py, got {options.vary!r}")
     tables = {}
     for dataset in dict.fromkeys(report["options"]["dataset"] for report in reports):
         own = [run for run in runs if run["options"]["dataset"] == dataset]

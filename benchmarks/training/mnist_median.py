@@ -1,6 +1,6 @@
 """The median of lists of four-digit MNIST numbers, learned from medians alone (Grover et al. 2019, section 6.2).
 
-With `--method shared` the network is that of `examples/median.py`: one CNN reads values, which also decide the order.
+With `--method shared` the network is that of `median.py`: one CNN reads values, which also decide the order.
 The other methods are those of the paper, where a CNN decides the order and another one reads the values:
 `deterministic` with NeuralSort, `stochastic` with five samples of it. Adam's rate is constant, and falls to 0 over the
 second half of the steps. There are as many steps for each list size as `--steps` says.
@@ -20,15 +20,13 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
+import median
 import numpy as np
 import tensorflow as tf
-from mnist_sorting import FallingRate
-from tensorflow import keras
-
-sys.path.append(str(Path(__file__).parents[2] / "examples"))
-import median
 from _shared import labelled_images
 from _shared.handwritten_numbers import OnEachItem, Task, reader, sample_lists, training_lists
+from mnist_sorting import FallingRate
+from tensorflow import keras
 
 import keras_softsort as ks
 

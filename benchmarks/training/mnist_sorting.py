@@ -33,12 +33,10 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import harness
 import numpy as np
 import tensorflow as tf
-from tensorflow import keras
-
-sys.path.append(str(Path(__file__).parents[2] / "examples"))
 from _shared import labelled_images
 from _shared.checkpoints import Checkpoints
 from _shared.handwritten_numbers import OnEachItem, Task, reader, sample_lists, training_lists
+from tensorflow import keras
 
 import keras_softsort as ks
 

@@ -15,12 +15,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
-import tensorflow as tf
-from tensorflow import keras
-
-sys.path.append(str(Path(__file__).parents[2] / "examples"))
 import mnist_sorting
+import tensorflow as tf
 from _shared.handwritten_numbers import OnEachItem
+from tensorflow import keras
 
 import keras_softsort as ks
 

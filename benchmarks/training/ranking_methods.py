@@ -1,6 +1,6 @@
 """Losses, scorers and LambdaMART on two small data sets, over many splits, each tuned on validation lists.
 
-- `wards`: scikit-learn's diabetes data as in `examples/learning_to_rank.py`, split anew by patients for each split.
+- `wards`: scikit-learn's diabetes data (`_shared/ranking_data.py`), split anew by patients for each split.
 - `letor`: `rank.train` and `rank.test`, the sample that LightGBM ships, in the folder `--letor`. Each split holds out
   other training queries for validation; the test queries stay.
 

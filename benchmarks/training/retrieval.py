@@ -25,7 +25,6 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 import harness
 import numpy as np

@@ -1,7 +1,7 @@
 """Straight-through Gumbel-Softmax beside RLOO on slates of several lengths, out of several numbers of candidates.
 
-It trains the network of `examples/recommender_slate.py` with both gradients and the same seeds. Options that are not
-known here go to the example.
+It trains the network of `recommender_slate.py` with both gradients and the same seeds. Options that are not known here
+go to that experiment.
 
     python benchmarks/training/slate_grid.py --json slate_grid.json
     python benchmarks/training/slate_grid.py --json slate_grid.json --again --picture slate_grid.png  # from the file
@@ -27,7 +27,6 @@ METHODS = ("gumbel hard", "rloo")
 
 def runs(options: argparse.Namespace, others: Sequence[str]) -> Iterator[harness.Row]:
     """The reward of each training over its steps, and that of the best slates that are known."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
     example = importlib.import_module("recommender_slate")
     every = max(1, options.steps // options.points)
     for candidates in options.candidates:

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +61,7 @@ TINY = {
     "toy_estimators": ["--etas", "0", "--repeats", "20"],
     "set_matching": ["--shapes", "1x2x4", "--costs", "boxes", "--repeats", "1"],
     "clicks": ["--seeds", "1", "--steps", "1", "--sessions", "50"],
+    "serving_latency": ["--epochs", "1", "--lists", "2", "--requests", "3"],
     "slate_value": ["--repeats", "2", "--sessions", "50"],
     "trees": ["--splits", "1", "--objectives", "lambdarank", "RankNetLoss()", "rank:ndcg"],
     "temperature": ["--seeds", "1", "--steps", "1", "--losses", "softmax_loss"],
@@ -77,13 +77,12 @@ OTHERS = {
     "counts",
     "migration",
     "digits_seeds",
-    "example_tables",
+    "experiment_tables",
     "knn_tables",
     "mnist_median",
     "mnist_sorting",
     "mnist_sorting_step",
     "mnist_sorting_tables",
-    "set_prediction",
     "harness",
     "batch_scoring",
     "tracking",
@@ -173,16 +172,6 @@ def test_sinkhorn_compares_within_less_than_the_values(script, monkeypatch):
     with pytest.raises(AssertionError, match="result 0 of log matrix, XLA differs from that of ours, XLA by 1"):
         list(sinkhorn.times(["2x5"], [20], 1, []))
     tf.config.run_functions_eagerly(False)
-
-
-def test_set_prediction_reports_each_seed_and_their_mean(script, monkeypatch):
-    example = types.SimpleNamespace(
-        parse=list, main=lambda arguments: {"results": {"matched": [{"f1": float(arguments[1])}]}}
-    )
-    monkeypatch.setitem(sys.modules, "digit_detector", example)
-    rows = list(script("set_prediction").rows([1, 3], []))
-    expected = {"1": 1.0, "3": 3.0, "mean": "2.000 +- 1.414"}
-    assert rows == [{"targets": "matched", "seed": seed, "f1": value} for seed, value in expected.items()]
 
 
 def test_alternating_medians(script, monkeypatch):
@@ -410,7 +399,7 @@ def test_nearest_neighbors_over_the_epochs(script, tmp_path):
         if name == "stochastic":
             del report["results"]["same CNN, cross-entropy"], report["curves"]["same CNN, cross-entropy"]
         (tmp_path / name).mkdir()
-        (tmp_path / name / "knn_digits.json").write_text(json.dumps(report))
+        (tmp_path / name / "knn_images.json").write_text(json.dumps(report))
     with pytest.raises(ValueError, match="each training once"):
         script("knn_tables").main([str(tmp_path / "plain")] * 2)
     result = script("knn_tables").main([str(tmp_path / name) for name in ("plain", "stochastic")])
@@ -454,7 +443,7 @@ def test_digits_with_many_seeds_are_compared_by_seed(script, monkeypatch, tmp_pa
 
 
 def test_tables_of_examples_have_the_spread_of_their_seeds(script):
-    tables = script("example_tables")
+    tables = script("experiment_tables")
     sorting = tables.number_sorting(
         {
             80: {
@@ -488,9 +477,9 @@ def test_tables_of_examples_have_the_spread_of_their_seeds(script):
         "mean / standard deviation over years": "4.0",
         "ahead of squares": "1 of 2",
     }
-    served = tables.serve_ranker(0.4567, 300, [{"request": "1 x 20", "first": 75.0}])
-    assert list(served["milliseconds"]) == [{"request": "1 x 20", "first": 75.0}]
-    assert list(served["tau"]) == [{"wards of unseen patients": 300, "Kendall's tau": 0.457}]
+    found = tables.digit_detector({"matched": [{"f1_score": 1.0}, {"f1_score": 3.0}]}, [1, 3])["measures"]
+    expected = {"1": 1.0, "3": 3.0, "mean": "2.000 +- 1.414"}
+    assert list(found) == [{"targets": "matched", "seed": seed, "f1 score": value} for seed, value in expected.items()]
 
 
 def test_grid_of_slates_says_who_is_ahead_with_every_seed(script, tmp_path):
@@ -527,7 +516,9 @@ def test_grid_of_slates_says_who_is_ahead_with_every_seed(script, tmp_path):
 
 
 def test_every_script_is_run():
-    scripts = {name for name, path in SCRIPTS.items() if "__main__" in path.read_text()}
+    texts = {name: path.read_text() for name, path in SCRIPTS.items()}
+    # Experiments print a report and draw a picture: test_experiments.py.
+    scripts = {name for name, text in texts.items() if "__main__" in text and "command_line.new_parser" not in text}
     assert scripts == TINY.keys() | OTHERS
 
 
@@ -537,7 +528,7 @@ def test_every_script_is_run():
     [
         pytest.param("batch_scoring", ["--lists", "20"], marks=pytest.mark.nightly),
         ("mnist_sorting_step", ["--lists", "1", "--list-size", "2", "--repeats", "1"]),
-        pytest.param("example_tables", ["number_sorting", "--quick"], marks=pytest.mark.nightly),
+        pytest.param("experiment_tables", ["number_sorting", "--quick"], marks=pytest.mark.nightly),
         pytest.param(
             "digits_seeds",
             ["--seeds", "0", "--steps", "1", "--test-lists", "3", "--no-baselines"],

@@ -5,10 +5,10 @@ A small CNN scores each piece by itself for each position; with `--attention` th
 reassembled and the true image trains the CNN. No piece is ever labeled with its position. At inference the best exact
 matching is used. It is exported to run without this package.
 
-    python examples/jigsaw.py                                   # scikit-learn's real digits, a minute or two
-    python examples/jigsaw.py --dataset mnist --pieces 2 3 4 5 6 --seeds 0 --steps 1500 --dropout 0
-    python examples/jigsaw.py --dataset cifar10 --pieces 3 --seeds 0 --steps 3000 --dropout 0 --attention 3
-    python examples/jigsaw.py --dataset photos --pieces 2 3     # photographs; needs scikit-image
+    python benchmarks/training/jigsaw.py                                   # scikit-learn's real digits, a minute or two
+    python benchmarks/training/jigsaw.py --dataset mnist --pieces 2 3 4 5 6 --seeds 0 --steps 1500 --dropout 0
+    python benchmarks/training/jigsaw.py --dataset cifar10 --pieces 3 --seeds 0 --steps 3000 --dropout 0 --attention 3
+    python benchmarks/training/jigsaw.py --dataset photos --pieces 2 3     # photographs; needs scikit-image
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from tensorflow import keras
 import keras_softsort as ks
 
 
-@keras.utils.register_keras_serializable(package="examples")
+@keras.utils.register_keras_serializable(package="experiments")
 class PutInPlace(keras.layers.Layer):
     """Pieces `[batch, n, ...]` by soft permutations `[batch, samples, n, n]`: `[batch, samples, n, ...]`."""
 
@@ -73,7 +73,7 @@ class PutInPlace(keras.layers.Layer):
         return tf.einsum("bspq,bphwc->bsqhwc", permutation, pieces)
 
 
-@keras.utils.register_keras_serializable(package="examples")
+@keras.utils.register_keras_serializable(package="experiments")
 class BestOrder(keras.layers.Layer):
     """Logits `[batch, piece, position]` to the piece at each position, `[batch, position]`, of the largest sum."""
 

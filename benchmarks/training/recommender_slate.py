@@ -15,9 +15,9 @@ greedy choice by the true gain in reward; beam search; exchanges that improve th
 these can be tried, or else the best that are known and a number that the reward of no slate exceeds
 (`_shared/slate_search.py`; far from tight on long slates).
 
-    python examples/recommender_slate.py                      # 3 seeds, under two minutes
-    python examples/recommender_slate.py --steps 1000 --seeds 0 1 2 3 4
-    python examples/recommender_slate.py --places 30 --candidates 60 --looks-on 0.95 --seeds 0 --test-visits 100
+    python benchmarks/training/recommender_slate.py                      # 3 seeds, under two minutes
+    python benchmarks/training/recommender_slate.py --steps 1000 --seeds 0 1 2 3 4
+    python benchmarks/training/recommender_slate.py --places 30 --candidates 60 --looks-on 0.95 --test-visits 100
 """
 
 from __future__ import annotations

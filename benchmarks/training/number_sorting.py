@@ -16,8 +16,8 @@ off farther out, and raw lists from there come out wrong. With `--hidden-bias 0`
 which are on for all positive numbers: raw lists fare well on any interval, but long lists are learned less exactly.
 With `--no-hidden-bias` no unit can switch, and errors are the same on every interval, up to the digits of float32.
 
-    python examples/number_sorting.py                                      # N = 5, 10, 15, one minute
-    python examples/number_sorting.py --sizes 80 100 120 --noise-scale 1 --restarts 6 --test-lists 100    # long lists
+    python benchmarks/training/number_sorting.py    # N = 5, 10, 15, one minute
+    python benchmarks/training/number_sorting.py --sizes 80 100 120 --noise-scale 1 --restarts 6 --test-lists 100
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ of positions by `ClickEMLoss` and `DualLearningLoss`. Training on the labels of 
 measure is NDCG@5 on unseen lists, over seeds of the log and of the first weights. The last ranker is exported without
 any input of positions, and the scores of the export are compared with its own.
 
-    python examples/clicks_to_ranker.py                # a fixed log, five seeds, over a minute
-    python examples/clicks_to_ranker.py --log random
-    python examples/clicks_to_ranker.py --train rank.train --test rank.test
+    python benchmarks/training/clicks_to_ranker.py                # a fixed log, five seeds, over a minute
+    python benchmarks/training/clicks_to_ranker.py --log random
+    python benchmarks/training/clicks_to_ranker.py --train rank.train --test rank.test
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def test_clipped_label_differences_are_other_targets():
 
 @pytest.fixture
 def steps(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
-    return importlib.import_module("_shared.ranknet_steps")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks" / "tools"))
+    return importlib.import_module("ranknet_steps")
 
 
 def test_lambdas_pairs_jacobian_and_loss_give_one_gradient(steps):

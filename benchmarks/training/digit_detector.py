@@ -5,7 +5,7 @@ digit: `SetLoss` matches slots to digits with the smallest cost, and each slot l
 the same network, loss and training, but targets in a fixed order: slot i learns the i-th digit from the left. Scenes
 are made from scikit-learn's handwritten digits. Test scenes only hold images that training never saw.
 
-    python examples/digit_detector.py                        # two minutes
+    python benchmarks/training/digit_detector.py                        # two minutes
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tensorflow import keras
 
 import keras_softsort as ks
 
-register = keras.utils.register_keras_serializable(package="examples")
+register = keras.utils.register_keras_serializable(package="experiments")
 METHODS = ("matched set", "left to right")
 BOX_WEIGHT = 5.0
 

@@ -7,8 +7,8 @@ learns by `SpearmanLoss`, from flat batches of whole years, and by mean squared 
 The score is the mean over years of the rank correlation for men who were not seen, over several random halves of the
 men.
 
-    python examples/tabular_ranks.py              # five halves, one and a half minutes
-    python examples/tabular_ranks.py --quick
+    python benchmarks/training/tabular_ranks.py              # five halves, one and a half minutes
+    python benchmarks/training/tabular_ranks.py --quick
 """
 
 from __future__ import annotations

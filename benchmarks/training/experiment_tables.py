@@ -1,17 +1,18 @@
-"""Tables of examples: those that train with several seeds themselves, and the latency of a served ranker.
+"""Tables of experiments that train with several seeds themselves.
 
-Options that are not known here go to the example.
+Options that are not known here go to the experiment.
 
-    python benchmarks/training/example_tables.py number_sorting --seeds 0 1 2
-    python benchmarks/training/example_tables.py jigsaw
-    python benchmarks/training/example_tables.py recommender_slate
-    python benchmarks/training/example_tables.py tabular_ranks
-    python benchmarks/training/example_tables.py serve_ranker
+    python benchmarks/training/experiment_tables.py number_sorting --seeds 0 1 2
+    python benchmarks/training/experiment_tables.py jigsaw
+    python benchmarks/training/experiment_tables.py recommender_slate
+    python benchmarks/training/experiment_tables.py tabular_ranks
+    python benchmarks/training/experiment_tables.py digit_detector
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -113,33 +114,41 @@ def tabular_ranks(results: dict[str, list[list[float]]]) -> dict[str, Iterator[h
     return {"correlations": rows()}
 
 
-def serve_ranker(tau: float, wards: int, milliseconds: list[dict[str, Any]]) -> dict[str, Iterator[harness.Row]]:
-    """Milliseconds in the signature of the export, and the quality of the ranker."""
-    return {
-        "milliseconds": iter(milliseconds),
-        "tau": iter([{"wards of unseen patients": wards, "Kendall's tau": round(tau, 3)}]),
-    }
+def digit_detector(
+    results: dict[str, list[dict[str, float]]], seeds: Sequence[int]
+) -> dict[str, Iterator[harness.Row]]:
+    """The measures of each method on the same test scenes by seed, and their means with the deviation of a seed."""
+
+    def rows() -> Iterator[harness.Row]:
+        for name, found in results.items():
+            for seed, measures in zip(seeds, found, strict=True):
+                yield {"targets": name, "seed": str(seed), **{key.replace("_", " "): measures[key] for key in measures}}
+        for name, found in results.items():
+            if found[1:]:
+                cells = {key.replace("_", " "): with_deviation([one[key] for one in found]) for key in found[0]}
+                yield {"targets": name, "seed": "mean", **cells}
+
+    return {"measures": rows()}
 
 
-EXAMPLES: dict[str, Callable[..., dict[str, Iterator[harness.Row]]]] = {
+EXPERIMENTS: dict[str, Callable[..., dict[str, Iterator[harness.Row]]]] = {
     "number_sorting": lambda report: number_sorting(report["results"], report["trainings"]),
     "jigsaw": lambda report: jigsaw(report["results"]),
     "recommender_slate": lambda report: recommender_slate(
         report["baselines"], report["curves"], int(report["options"]["test_every"])
     ),
     "tabular_ranks": lambda report: tabular_ranks(report["results"]),
-    "serve_ranker": lambda report: serve_ranker(report["tau"], report["wards"], report["milliseconds"]),
+    "digit_detector": lambda report: digit_detector(report["results"], json.loads(report["options"]["seeds"])),
 }
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = harness.new_parser(__doc__)
-    parser.add_argument("example", choices=EXAMPLES)
+    parser.add_argument("experiment", choices=EXPERIMENTS)
     options, others = parser.parse_known_args(arguments)
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-    example = importlib.import_module(options.example)
-    report = example.main(example.parse(others))
-    return harness.publish("example_tables", EXAMPLES[options.example](report), options.json)
+    experiment = importlib.import_module(options.experiment)
+    report = experiment.main(experiment.parse(others))
+    return harness.publish("experiment_tables", EXPERIMENTS[options.experiment](report), options.json)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ the same network is trained as two towers on explicit pairs by their logistic co
 takes longer. Lists are wards of real patients (see `_shared/ranking_data.py`). docs/guides/ranknet-gradients.md relates
 both to the code commonly published for RankNet.
 
-    python examples/ranknet_gradients.py                              # half a minute
+    python benchmarks/training/ranknet_gradients.py                              # half a minute
 """
 
 from __future__ import annotations
@@ -34,13 +34,17 @@ if __name__ == "__main__":
     OPTIONS = parse()  # a wrong argument fails here, before the seconds that TensorFlow takes to import
     command_line.import_tensorflow()
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import numpy as np
 import tensorflow as tf
 from _shared.pictures.gradients import draw_gradients
 from _shared.ranking_data import patients
-from _shared.ranknet_steps import lambda_gradients, pair_gradients, scorer
+from ranknet_steps import lambda_gradients, pair_gradients, scorer
 from tensorflow import keras
 
 import keras_softsort as ks

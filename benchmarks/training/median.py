@@ -3,8 +3,8 @@
 A CNN reads a value from each image, and `SoftQuantileLayer(q=0.5)` computes their soft median. Its squared error trains
 the CNN. Values and errors are in units of the largest number, as in the paper.
 
-    python examples/median.py                                        # scikit-learn's real digits, two minutes
-    python examples/median.py --dataset mnist --digits 4 --list-size 5 --learning-rate 1e-4
+    python benchmarks/training/median.py           # scikit-learn's real digits, two minutes
+    python benchmarks/training/median.py --dataset mnist --digits 4 --list-size 5 --learning-rate 1e-4
 """
 
 from __future__ import annotations

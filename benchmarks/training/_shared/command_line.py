@@ -1,4 +1,4 @@
-"""Command lines of the examples: defaults in the help, checks before any work, and a quiet start of TensorFlow."""
+"""Command lines of the experiments: defaults in the help, checks before any work, and a quiet start of TensorFlow."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _number(text: str) -> float:
 
 
 def add_number_options(parser: argparse.ArgumentParser, tau: float, least_size: int = 2) -> None:
-    """Add the options that the examples on handwritten numbers share."""
+    """Add the options that the experiments on handwritten numbers share."""
     add = parser.add_argument
     add("--dataset", choices=("sklearn", "mnist"), default="sklearn", help="scikit-learn's 8 x 8 digits, or MNIST")
     add("--data-dir", help="folder of mnist.npz; without it Keras downloads MNIST")

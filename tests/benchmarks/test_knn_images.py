@@ -1,4 +1,4 @@
-"""The data, the checkpoints and the validation of `examples/knn_digits.py`."""
+"""The data, the checkpoints and the validation of `benchmarks/training/knn_images.py`."""
 
 import sys
 from pathlib import Path
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-import knn_digits
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "training"))
+import knn_images
 from _shared import labelled_images
 
 pytestmark = pytest.mark.default_stack_only
@@ -64,7 +64,7 @@ def test_split():
 def options_in(folder, *more):
     sizes = {"train-count": 120, "epochs": 3, "queries": 20, "candidates": 20, "k": 3, "steps-per-epoch": 2}
     arguments = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
-    options = knn_digits.parse([*arguments, "--measure-every", "1", "--output", str(folder), *more])
+    options = knn_images.parse([*arguments, "--measure-every", "1", "--output", str(folder), *more])
     options.validation_count = 20
     return options
 
@@ -77,7 +77,7 @@ def trained(folder, accuracies, *more):
     tf.keras.utils.set_random_seed(0)
     layers = tf.keras.layers
     model = tf.keras.Sequential([tf.keras.Input((8, 8, 1)), layers.Flatten(), layers.Dropout(0.3), layers.Dense(2)])
-    model.compile(knn_digits.optimizer(options, 0.05), loss=knn_digits.ks.DkNNLoss(3, 16.0, num_queries=20))
+    model.compile(knn_images.optimizer(options, 0.05), loss=knn_images.ks.DkNNLoss(3, 16.0, num_queries=20))
     batches = labelled_images.queries_and_candidates(train, 20, 20, shift=1, flip=False, seed=0)
     left = iter(accuracies)
 
@@ -87,7 +87,7 @@ def trained(folder, accuracies, *more):
             raise KeyboardInterrupt
         return value
 
-    curve = knn_digits.fit(model, batches, measure, options, "run")
+    curve = knn_images.fit(model, batches, measure, options, "run")
     return curve, model.get_weights()
 
 
@@ -111,10 +111,10 @@ def test_residual_network_of_18_layers():
 def test_queries_and_candidates_are_normalized_together_or_by_themselves(chosen, tmp_path, monkeypatch, rng):
     images = labelled_images.Images(rng.random([8, 32, 32, 3], np.float32), np.arange(8) % 2)
     models = []
-    monkeypatch.setattr(knn_digits, "fit", lambda model, *_: models.append(model))
+    monkeypatch.setattr(knn_images, "fit", lambda model, *_: models.append(model))
     network = ["--dataset", "cifar10", "--width", "2", "--queries", "3", "--candidates", "5", "--k", "2"]
     options = options_in(tmp_path, *network, *chosen)
-    encoder = knn_digits.train_dknn(images, images, options, 0).encoder
+    encoder = knn_images.train_dknn(images, images, options, 0).encoder
     unknown_batch = [tf.TensorSpec([None, 32, 32, 3])]
     found = tf.function(lambda each: models[0](each, training=True), unknown_batch)(images.pixels)
     parts = [images.pixels[:3], images.pixels[3:]] if chosen else [images.pixels]
@@ -141,9 +141,9 @@ def test_protocol_of_residual_networks_runs_on_images_of_the_shape(dataset, shap
     network = ["--residual", "--blocks", "2", "2", "2", "2", "--width", "2", "--shift", "4", "--flip", "--tau", "80"]
     small = ["--queries", "4", "--candidates", "8", "--k", "3", "--epochs", "1", "--steps-per-epoch", "1"]
     more = ["--data-dir", str(tmp_path), "--validation-count", "5", "--measure-every", "1", *form]
-    options = knn_digits.parse([*network, *small, *more, "--dataset", dataset, "--output", str(tmp_path)])
-    train, validation, test = knn_digits.load(options)
-    for method in (knn_digits.train_dknn, *([] if form else [knn_digits.train_cross_entropy])):
+    options = knn_images.parse([*network, *small, *more, "--dataset", dataset, "--output", str(tmp_path)])
+    train, validation, test = knn_images.load(options)
+    for method in (knn_images.train_dknn, *([] if form else [knn_images.train_cross_entropy])):
         found = method(train, validation, options, 0)
         assert found.encoder.output_shape == (None, 16)
         assert 0 <= found.accuracy(test) <= 1
@@ -175,8 +175,8 @@ def test_a_resumed_run_equals_one_without_interruption(tmp_path):
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
 @pytest.mark.usefixtures("without_tracing")
 def test_it_runs_and_reports_accuracies_on_test_images(tmp_path):
-    report = knn_digits.main(options_in(tmp_path, "--methods", "dknn", "cross_entropy", "--seeds", "0"))
-    assert set(report["results"]) == set(knn_digits.TRAINED.values())
+    report = knn_images.main(options_in(tmp_path, "--methods", "dknn", "cross_entropy", "--seeds", "0"))
+    assert set(report["results"]) == set(knn_images.TRAINED.values())
     assert all(0.05 < accuracy <= 1 for (accuracy,) in report["results"].values())
-    assert [point["epoch"] for point in report["curves"][knn_digits.TRAINED["dknn"]][0]] == [1, 2, 3]
-    assert (tmp_path / "knn_digits.png").exists()
+    assert [point["epoch"] for point in report["curves"][knn_images.TRAINED["dknn"]][0]] == [1, 2, 3]
+    assert (tmp_path / "knn_images.png").exists()

@@ -1,4 +1,4 @@
-"""Restarts of `examples/number_sorting.py`: chosen by an error that needs no rank."""
+"""Restarts of `benchmarks/training/number_sorting.py`: chosen by an error that needs no rank."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.default_stack_only
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "training"))
 number_sorting = importlib.import_module("number_sorting")
 
 

@@ -1,0 +1,1 @@
+"""Helpers of several experiments: command lines, data, networks and pictures."""

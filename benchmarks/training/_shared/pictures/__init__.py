@@ -1,0 +1,1 @@
+"""Pictures of what the experiments learned, a module per subject."""

@@ -1,1 +1,0 @@
-"""Helpers of several examples: command lines, data, networks and pictures."""

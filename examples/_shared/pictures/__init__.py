@@ -1,1 +1,0 @@
-"""Pictures of what the examples learned, a module per subject."""
