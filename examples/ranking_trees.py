@@ -1,7 +1,7 @@
 """Train LightGBM's trees with ranking losses: rank patients by how far their disease will have progressed in a year.
 
-The data are scikit-learn's 442 diabetes patients with ten measurements each. A list is a ward of 20 patients, drawn at
-random. The label is the fifth of all patients by progression, 0 to 4. Each of `--splits` splits draws other patients for
+The data are 442 diabetes patients of scikit-learn with ten measurements each. A list is a ward of 20 patients, drawn at
+random. The label is the fifth of all patients by progression, 0 to 4. Each split draws other patients for
 training, validation and testing. LightGBM's own `lambdarank` and `regression` stand beside the losses. The figures are
 those of the wards for testing, after the round that is best on those for validation.
 

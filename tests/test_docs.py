@@ -92,18 +92,26 @@ def test_a_page_of_the_reference_has_each_name_once(monkeypatch, module):
         assert sorted(entries, key=str.lower) == names
 
 
-def test_operators_and_losses_are_listed_by_subject(monkeypatch):
+def test_operators_and_losses_are_listed_by_folder(monkeypatch):
     pages = api_pages(monkeypatch)
     assert pages.by_subject("ops")["Sorting, ranks and the first k"][-1] == "SoftTopK"
-    assert pages.by_subject("losses")["Losses of pairs"][-2:] == ["RankNetLoss", "YetiLogisticLoss"]
+    assert pages.by_subject("losses")["Ranking"][-2:] == ["UniqueSoftmaxLoss", "YetiLogisticLoss"]
     assert pages.by_subject("losses")[pages.OTHERS] == ["LambdaWeight", "ListLoss", "ScoreLoss"]
     assert list(pages.by_subject("callbacks")) == [""]
-    for module in ("ops", "losses"):
-        unlisted = pages.by_subject(module).get("Parts of rankers")
-        assert not unlisted, (
-            f"{unlisted} of `{module}` have no subject: add a line for their file, such as "
-            '"ranking.list_net": "Losses of whole lists", to SUBJECTS in docs/_ext/api_pages.py'
-        )
+    for module in ("ops", "data"):
+        assert pages.OTHERS not in pages.by_subject(module), f"{module}: a new folder has a line in SUBJECTS"
+
+
+def test_a_loss_is_at_most_eight_files():
+    """The recipe names them, and none of its rows is a table that lists losses by hand elsewhere."""
+    recipe = (README.parent / "CONTRIBUTING.md").read_text().partition("### A loss\n")[2].partition("\n\nA new name")[0]
+    files = [
+        path
+        for row in recipe.splitlines()
+        for path in re.findall(r"`([\w/.]+)`", row.split("|")[1] if "|" in row else "")
+    ]
+    assert 6 <= len(files) <= 8
+    assert all((README.parent / path).exists() or re.search(r"\bx\b|x_loss|test_x", path) for path in files)
 
 
 def test_every_loss_is_in_the_tables_of_losses():
@@ -115,16 +123,6 @@ def test_every_loss_is_in_the_tables_of_losses():
     for text, row in ((choice, "`X`, with the data it is for"), (costs, "`X`, with its time and memory")):
         missing = sorted(each.__name__ for each in losses - bases if f"`{each.__name__}" not in text)
         assert not missing, f"add {missing} to a row of docs/choosing-a-loss.md: {row}"
-
-
-def test_every_loss_of_scores_has_a_name_for_tf_ranking():
-    """Read from its source, since TF-Ranking is not installed here."""
-    source = (README.parent / "keras_softsort" / "tf_ranking" / "_losses.py").read_text()
-    losses = [each for each in map(vars(ks.losses).get, ks.losses.__all__) if issubclass(each, ks.losses.ListLoss)]
-    others = {ks.losses.ListLoss, ks.losses.ScoreLoss, ks.PermutationCrossEntropyLoss}
-    missing = [each for each in losses if each not in others and f": losses.{each.__name__}," not in source]
-    lines = [f'"{each._operator.__name__}": losses.{each.__name__},' for each in missing]
-    assert not lines, "\n".join(["add to LOSSES of keras_softsort/tf_ranking/_losses.py:", *lines])
 
 
 def test_every_normalization_is_in_one_table():

@@ -159,18 +159,12 @@ _RANKING = {
     **{
         operator.__name__: Program(operator, _LISTS, formula)
         for operator, formula in [
-            (ks.ops.approx_mrr_loss, None),
             (ks.ops.approx_ndcg_loss, formulas.approx_ndcg),
-            (ks.ops.approx_rank_mse_loss, None),
-            (ks.ops.calibrated_softmax_loss, None),
-            (ks.ops.circle_loss, None),
             (ks.ops.list_net_loss, formulas.list_net),
             (ks.ops.mean_squared_loss, formulas.mean_squared),
             (ks.ops.neural_ndcg_loss, formulas.neural_ndcg),
-            (ks.ops.neural_sort_cross_entropy_loss, None),
             (ks.ops.sigmoid_cross_entropy_loss, formulas.sigmoid_cross_entropy),
             (ks.ops.softmax_loss, formulas.softmax),
-            (ks.ops.spearman_loss, None),
             (ks.ops.unique_softmax_loss, formulas.unique_softmax),
         ]
     },
@@ -236,6 +230,12 @@ _METRICS = {
     "spearman_correlation": Program(ks.ops.spearman_correlation, ("scores", "scores")),
 }
 PROGRAMS: dict[str, Program] = {**_SORTING, **_MATCHING, **_SAMPLING, **_NEIGHBORS, **_RANKING, **_METRICS}
+# A loss of scores and labels without a formula needs no line here.
+PROGRAMS |= {
+    name: Program(getattr(ks.ops, name), _LISTS)
+    for name in ks.ops.__all__
+    if name.endswith("_loss") and name not in PROGRAMS and ".ranking." in getattr(ks.ops, name).__module__
+}
 # Names of `keras_softsort.ops` that have no program -> the reason.
 EXCEPTIONS = {
     "MatchResult": "a tuple of results",

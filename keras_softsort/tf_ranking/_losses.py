@@ -22,34 +22,16 @@ except ImportError as error:
 
 tfr: Any = _tensorflow_ranking
 
-# TF-Ranking has losses under the names without "keras_softsort_".
+
+def _name(loss: type) -> str:
+    """The name of the operator. It begins with "keras_softsort_" where TF-Ranking has a loss of that name."""
+    name = f"{loss().name}_loss"
+    return f"keras_softsort_{name}" if name in tfr.keras.losses.RankingLossKey.all_keys() else name
+
+
+_CLASSES = [getattr(losses, name) for name in losses.__all__ if isinstance(getattr(losses, name), type)]
 LOSSES: dict[str, type] = {
-    "keras_softsort_approx_ndcg_loss": losses.ApproxNDCGLoss,
-    "keras_softsort_approx_mrr_loss": losses.ApproxMRRLoss,
-    "keras_softsort_calibrated_softmax_loss": losses.CalibratedSoftmaxLoss,
-    "keras_softsort_coupled_rankdistil_loss": losses.CoupledRankDistilLoss,
-    "keras_softsort_gumbel_approx_ndcg_loss": losses.GumbelApproxNDCGLoss,
-    "keras_softsort_mean_squared_loss": losses.MeanSquaredLoss,
-    "keras_softsort_sigmoid_cross_entropy_loss": losses.SigmoidCrossEntropyLoss,
-    "keras_softsort_unique_softmax_loss": losses.UniqueSoftmaxLoss,
-    "keras_softsort_yeti_logistic_loss": losses.YetiLogisticLoss,
-    "approx_rank_mse_loss": losses.ApproxRankMSELoss,
-    "circle_loss": losses.CircleLoss,
-    "click_em_loss": losses.ClickEMLoss,
-    "dual_learning_loss": losses.DualLearningLoss,
-    "mixture_em_loss": losses.MixtureEMLoss,
-    "keras_softsort_ordinal_loss": losses.OrdinalLoss,
-    "keras_softsort_pairwise_hinge_loss": losses.PairwiseHingeLoss,
-    "keras_softsort_pairwise_mse_loss": losses.PairwiseMSELoss,
-    "keras_softsort_pairwise_soft_zero_one_loss": losses.PairwiseSoftZeroOneLoss,
-    "keras_softsort_softmax_loss": losses.SoftmaxLoss,
-    "keras_softsort_list_net_loss": losses.ListNetLoss,
-    "neural_ndcg_loss": losses.NeuralNDCGLoss,
-    "neural_sort_cross_entropy_loss": losses.NeuralSortCrossEntropyLoss,
-    "pl_rank_loss": losses.PLRankLoss,
-    "plackett_luce_loss": losses.PlackettLuceLoss,
-    "ranknet_loss": losses.RankNetLoss,
-    "spearman_loss": losses.SpearmanLoss,
+    _name(each): each for each in _CLASSES if issubclass(each, losses.ScoreLoss) and each is not losses.ScoreLoss
 }
 
 
