@@ -2,6 +2,7 @@
 
 import importlib as _importlib
 from importlib.metadata import version as _version
+from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -44,8 +45,8 @@ _OF_PROBABILITY = {
     "linalg": {"LinearOperatorNeuralSort", "LinearOperatorSoftSort"},
 }
 
-# Imported when first used, because they need what `import keras_softsort` does not. Not in `__all__`.
-_ADAPTERS = {"beam", "serving", "spark", "tf_ranking"}
+# Adapter -> the library that it needs. Imported when first used, and not in `__all__`.
+_ADAPTERS = {"beam": "apache_beam", "serving": "tensorflow", "spark": "pyspark", "tf_ranking": "tensorflow_ranking"}
 
 _set_all(__name__, *_OF_PROBABILITY, *(name for names in _OF_PROBABILITY.values() for name in names))
 
@@ -63,4 +64,6 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *globals()["__all__"]})
+    # Tools read every name that stands here, so an adapter does only where its library is installed.
+    adapters = {name for name, library in _ADAPTERS.items() if _find_spec(library)}
+    return sorted({*globals(), *globals()["__all__"], *adapters})

@@ -287,7 +287,7 @@ def test_without_an_engine_one_clear_error(monkeypatch, adapter, engine):
 def test_adapters_are_attributes(monkeypatch):
     import keras_softsort as ks
 
-    assert set(ADAPTERS) == ks._ADAPTERS
+    assert set(ADAPTERS) == set(ks._ADAPTERS)
     monkeypatch.delitem(vars(ks), "serving", raising=False)
     assert ks.serving is importlib.import_module(f"{NAME}.serving")
     monkeypatch.setitem(sys.modules, "apache_beam", None)  # as where it is not installed
@@ -297,6 +297,18 @@ def test_adapters_are_attributes(monkeypatch):
     with pytest.raises(ImportError, match="needs Apache Beam"):
         ks.beam  # noqa: B018
     assert not {*ADAPTERS} & set(ks.__all__)
+
+
+def test_an_adapter_is_listed_where_its_library_is_installed(monkeypatch):
+    import keras_softsort as ks
+
+    for found in (None, object()):
+        for adapter in ADAPTERS:
+            monkeypatch.delitem(vars(ks), adapter, raising=False)
+        monkeypatch.setattr(ks, "_find_spec", lambda name, found=found: name == "tensorflow" or found)
+        listed = {*ADAPTERS} & set(dir(ks))
+        assert listed == ({"serving"} if found is None else {*ADAPTERS})
+        assert not {*ADAPTERS} & set(vars(ks))  # and nothing was imported
 
 
 LOADED = """
