@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import assign
-
-
-@export
-class MatchResult(NamedTuple):
-    """The pairs of a matching of rows (targets) and columns (predictions)."""
-
-    columns: tf.Tensor  # int32 [..., m]: the column of each row, 0 for a row without one
-    row_matched: tf.Tensor  # bool [..., m]: whether a row has a column
-    rows: tf.Tensor  # int32 [..., n]: the row of each column, 0 for a column without one
-    column_matched: tf.Tensor  # bool [..., n]: whether a column has a row
+from keras_softsort.ops.matching._pairs import MatchResult, matched_pairs
 
 
 @export(top_level=True)
@@ -92,15 +82,3 @@ def match(cost: Any, *, row_mask: Any = None, column_mask: Any = None) -> MatchR
     row_mask = arguments.axis_mask("row_mask", row_mask, cost, axis=-2)
     column_mask = arguments.axis_mask("column_mask", column_mask, cost, axis=-1)
     return matched_pairs(cost, row_mask, column_mask)
-
-
-@traced_if_eager
-def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> MatchResult:
-    """Compute `match` for checked arguments."""
-    columns = assign(-cost, row_mask, column_mask)
-    row_matched = columns >= 0
-    row_numbers, column_numbers = tf.range(tf.shape(cost)[-2]), tf.range(tf.shape(cost)[-1])
-    pairs = tf.equal(columns[..., tf.newaxis], column_numbers)  # [..., m, n], none in a row of -1
-    # A column has one row at most, so the sum is the number of that row.
-    rows = tf.reduce_sum(tf.where(pairs, row_numbers[:, tf.newaxis], 0), axis=-2)
-    return MatchResult(tf.maximum(columns, 0), row_matched, rows, tf.reduce_any(pairs, axis=-2))
