@@ -11,6 +11,7 @@ from support.oracles import pl_rank as truth
 from support.oracles import plackett_luce
 
 import keras_softsort as ks
+from keras_softsort.ops.core.target import lowering_for
 from keras_softsort.ops.sampling.pl_rank import reward_gradients
 
 pytestmark = pytest.mark.default_stack_only
@@ -125,6 +126,42 @@ def test_what_is_no_number_spoils_its_own_list_alone(where, what):
     value, gradient = value_and_gradient(labels, scores)
     np.testing.assert_array_equal(np.isnan(value), np.arange(4) == 1)
     np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), np.arange(4) == 1)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1000.0, 1e9])
+@pytest.mark.parametrize("k", [None, 3])
+def test_pairs_give_the_values_of_orders(spread, k):
+    generator = np.random.default_rng(0)
+    scores = np.float32(spread * generator.normal(size=(6, 9)))
+    labels = np.float32(generator.integers(-1, 4, (6, 9)))
+    labels[1] = -1
+    weights = np.float32(generator.random((6, 9)))
+
+    def found():
+        with tf.GradientTape() as tape:
+            tape.watch(given := tf.constant(scores))
+            loss = ks.ops.pl_rank_loss(given, labels, seed=[1, 2], k=k, mask=labels >= 0, weights=weights)
+        return loss, tape.gradient(loss, given)
+
+    results = {}
+    for name in ("cpu", "tpu"):
+        with lowering_for(name):
+            results[name] = tf.function(found)()
+    for by_order, by_pairs in zip(results["cpu"], results["tpu"], strict=True):
+        np.testing.assert_allclose(by_pairs, by_order, rtol=1e-5, atol=1e-6)
+
+
+def test_short_lists_of_a_tpu_hold_no_float64():
+    def step(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            loss = ks.ops.pl_rank_loss(scores, LABELS, seed=[1, 2])
+        return tape.gradient(loss, scores)
+
+    with lowering_for("tpu"):
+        run = tf.function(step, jit_compile=True)
+        program = run.experimental_get_compiler_ir(tf.constant(BATCH, tf.float32))(stage="hlo")
+    assert "f64[" not in program
 
 
 @pytest.mark.slow

@@ -8,9 +8,10 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import flatten_lists, is_at_most
 from keras_softsort.ops.core.order import inverse, masked_last, take
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE
-from keras_softsort.ops.sampling.logsumexp import in_float64, is_excluded, logsumexp, suffix_sums
+from keras_softsort.ops.sampling.logsumexp import in_float64, is_excluded, logsumexp, scaled_sums, suffix_sums
 
 # Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
 # up to 1e20 over any of them.
@@ -26,14 +27,15 @@ def expected_reward(
     `[k]` with k <= n, and `rewards` `[batch, n]`, 0 where masked. Neither may be negative.
     """
     shape = tf.shape(keys)
+    if by_comparison(logits.shape[1]):
+        return _by_pairs(keys, logits, mask, rewards, rank_weights)
     count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
     orders = flatten_lists(tf.math.top_k(masked_last(keys, mask), count).indices)
     every_reward = flatten_lists(tf.broadcast_to(rewards, shape))
 
     def mean(values: tf.Tensor) -> tf.Tensor:
         """Average the values of each list over its samples."""
-        samples = tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0))
-        return tf.reduce_sum(samples / tf.cast(shape[0], samples.dtype), axis=0)  # a sum of them may overflow
+        return _mean(tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0)))
 
     @tf.custom_gradient
     def estimate(logits: tf.Tensor) -> tuple:
@@ -49,6 +51,48 @@ def expected_reward(
         return value, gradient
 
     return estimate(logits)
+
+
+def _by_pairs(
+    keys: tf.Tensor, logits: tf.Tensor, mask: tf.Tensor | None, rewards: tf.Tensor, rank_weights: tf.Tensor
+) -> tf.Tensor:
+    """Compute `expected_reward` and the estimate of `reward_gradients` from all pairs of items, without an order.
+
+    Sums are relative to the largest logit that is left at each rank, so that they have one form for any range.
+    """
+    keys, places = masked_last(keys, mask), tf.range(logits.shape[1])
+    own, others = keys[..., tf.newaxis], keys[..., tf.newaxis, :]
+    is_before = tf.logical_or(others > own, tf.logical_and(tf.equal(others, own), places < places[:, tf.newaxis]))
+    ranks = tf.reduce_sum(tf.cast(is_before, tf.int32), axis=-1)  # [samples, batch, n]
+    zero = tf.zeros([], logits.dtype)
+    # 0 after the last of them.
+    is_rank = tf.equal(ranks[..., tf.newaxis], tf.range(tf.shape(rank_weights)[0]))
+    weights = tf.reduce_sum(tf.where(is_rank, rank_weights, zero), axis=-1)
+
+    @tf.custom_gradient
+    def estimate(logits: tf.Tensor) -> tuple:
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            scores = logits if mask is None else tf.where(mask, logits, excluded(logits.dtype))
+            rank, other = ranks[..., tf.newaxis], ranks[..., tf.newaxis, :]
+            gained = (weights * rewards)[..., tf.newaxis, :]
+            after = tf.reduce_sum(tf.where(other > rank, gained, zero), axis=-1)
+            later = after + weights * rewards
+            left = tf.where(other >= rank, scores[:, tf.newaxis], excluded(scores.dtype))
+            peaks, totals = scaled_sums(left)
+            # The total is at least 1 where an item is left. Subtracted in turn, since a peak far from 0 has few digits.
+            logs = tf.math.log(tf.maximum(totals, 1))
+            below = (scores[..., tf.newaxis] - peaks[..., tf.newaxis, :]) - logs[..., tf.newaxis, :]
+            chances = tf.exp(tf.where(other <= rank, below, excluded(scores.dtype)))
+            losses = later[..., tf.newaxis, :] - weights[..., tf.newaxis, :] * rewards[..., tf.newaxis]
+            return upstream[:, tf.newaxis] * _mean(after - tf.reduce_sum(chances * losses, axis=-1))
+
+        return _mean(tf.reduce_sum(weights * rewards, axis=-1)), gradient
+
+    return estimate(logits)
+
+
+def _mean(samples: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(samples / tf.cast(tf.shape(samples)[0], samples.dtype), axis=0)  # a sum of them may overflow
 
 
 def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
