@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from support import models
+from support import autodiff, models
 from support.cases import objects, operators
 from support.gradients import tape_gradients
 
@@ -60,6 +60,26 @@ def test_loss(case):
         return tape_gradients(lambda scores: case.make()(labels, scores), [tf.constant(predicted)], np.float32(1))
 
     assert_same_on_a_tpu(compute)
+
+
+# Products with the softmaxes of rows, whose weights are computed anew for sums over ranks.
+PRODUCTS = {
+    "soft_values": lambda s, tau: ks.soft_values(s, tau, mask=MASK),
+    "soft_values-soft_sort": lambda s, tau: ks.soft_values(s, tau, method="soft_sort", mask=MASK),
+    "soft_rank": lambda s, tau: ks.soft_rank(s, tau, mask=MASK),
+    "soft_rank-soft_sort": lambda s, tau: ks.soft_rank(s, tau, method="soft_sort", power=2.0, mask=MASK),
+}
+MASK = tf.constant([True, True, False, True, True])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["persistent", "traced_second", "forward"])
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("of", ["cpu", "tpu"])
+def test_derivatives_of_products(name, way, of):
+    arrays = [np.random.default_rng(0).normal(size=[1, 5]), np.array([0.8])]
+    with target.lowering_for(of):
+        autodiff.check(way, PRODUCTS[name], arrays)
 
 
 def test_a_tpu_gathers_by_comparison():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._dense.soft_rows import Logits
+from keras_softsort.ops.sorting._dense.soft_rows import BY_RANK, Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists
 
 # Scores farther from the middle count as this, so that no sum overflows.
@@ -22,10 +22,9 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
     del power
     size = lists.scores.shape[1] or tf.shape(lists.scores)[1]
     counts = size if lists.mask is None else lists.valid_counts()
-    # [B or 1, r, 1]
-    slopes = tf.cast(counts - 1 - 2 * ranks, lists.scores.dtype)[:, :, tf.newaxis]
+    slopes = tf.cast(counts - 1 - 2 * ranks, lists.scores.dtype)  # [B or 1, r]
 
-    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]:
         # For items j and k, 1 where k is above j and -1 where it is below: [B, j, k]. Tied items have equal rows, whose
         # sums are equal.
         above = tf.sign(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
@@ -37,19 +36,26 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
         centered = lists.of_valid(tf.clip_by_value(scores - middle, -farthest, farthest))
         others = centered[:, tf.newaxis, :]
         distances = tf.reduce_sum((above - tf.sign(others)) * others, axis=2) - balance * centered
-        heights = slopes * others - distances[:, tf.newaxis, :]
 
-        def gradient(d_logits: tf.Tensor) -> tf.Tensor:
-            columns = tf.reduce_sum(d_logits, axis=1, keepdims=True)
-            own = tf.reduce_sum(d_logits * (slopes + balance[:, tf.newaxis, :]), axis=1)
-            return own + tf.reduce_sum(above * columns, axis=2)
+        def heights(layout: Layout) -> tf.Tensor:
+            return layout.of_ranks(slopes) * layout.of_items(centered) - layout.of_items(distances)
 
         # Less the largest valid one of each row, so that the quotient of a valid item may overflow only to -inf.
-        valid = heights
+        by_rank = valid = heights(BY_RANK)
         if lists.mask is not None:
-            valid = tf.where(lists.mask[:, tf.newaxis, :], heights, tf.constant(heights.dtype.min, heights.dtype))
-        peaks = tf.reduce_max(valid, axis=2, keepdims=True)
-        return (heights - peaks) / tau[:, :, tf.newaxis], gradient
+            valid = tf.where(lists.mask[:, tf.newaxis, :], valid, tf.constant(valid.dtype.min, valid.dtype))
+        peaks = tf.reduce_max(valid, axis=2)
+
+        def pairs(layout: Layout) -> tf.Tensor:
+            every = by_rank if layout == BY_RANK else heights(layout)
+            return (every - layout.of_ranks(peaks)) / tau[:, :, tf.newaxis]
+
+        def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
+            found = d_logits(columns)
+            own = columns.over_ranks(found * (columns.of_ranks(slopes) + columns.of_items(balance)))
+            return own + tf.reduce_sum(above * columns.over_ranks(found)[:, tf.newaxis, :], axis=2)
+
+        return pairs, gradient
 
     return logits
 

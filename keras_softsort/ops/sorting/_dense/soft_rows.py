@@ -1,18 +1,50 @@
-"""Soft permutations whose rows are softmaxes of logits: the matrix, its products, and their gradients."""
+"""Soft permutations whose rows are softmaxes of logits: the matrix, its products, and their gradients.
+
+A TPU computes the weights anew for sums over ranks, transposed, so that all sums are along the last axis. Its compiler
+then fuses each sum with the softmax, and stores no matrix. Others keep the matrix.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
-from keras_softsort.ops.sorting._ordering import Lists
+from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists
 
-# (scores [B, n], tau [B, 1]) -> the logits [B, r, n], which are inverse to tau, with the largest of each row 0; and the
-# function that turns a gradient of the logits, whose rows sum to 0, into tau times that of the scores [B, n].
-Logits = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]]
+
+class Layout(NamedTuple):
+    """The order of axes in a tensor of all pairs of a rank and an item."""
+
+    ranks: int  # the axis of the ranks; the other one of 1 and 2 is that of the items
+
+    def of_ranks(self, values: tf.Tensor) -> tf.Tensor:
+        """Expand `values` [B, r] of ranks to pairs."""
+        return tf.expand_dims(values, 3 - self.ranks)
+
+    def of_items(self, values: tf.Tensor) -> tf.Tensor:
+        """Expand `values` [B, n] of items to pairs."""
+        return tf.expand_dims(values, self.ranks)
+
+    def over_ranks(self, pairs: tf.Tensor) -> tf.Tensor:
+        """Sum over ranks: [B, n]."""
+        return tf.reduce_sum(pairs, axis=self.ranks)
+
+    def over_items(self, pairs: tf.Tensor) -> tf.Tensor:
+        """Sum over items: [B, r]."""
+        return tf.reduce_sum(pairs, axis=3 - self.ranks)
+
+
+BY_RANK = Layout(1)  # [B, r, n]
+BY_ITEM = Layout(2)  # [B, n, r]
+Pairs = Callable[[Layout], tf.Tensor]
+# (scores [B, n], tau [B, 1]) -> the logits, which are inverse to tau, with the largest of each row 0; and a function of
+# a gradient of the logits, whose rows sum to 0, and the layout to sum over ranks in: tau times that of the scores.
+Logits = Callable[[tf.Tensor, tf.Tensor], tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]]
 
 
 class SoftRows(NamedTuple):
@@ -25,72 +57,143 @@ class SoftRows(NamedTuple):
     def matrix(self, log: bool = False) -> tf.Tensor:
         """The rows, or their logarithms, `excluded` where no weight is: [B, r, n]."""
 
-        def rows(logits: tf.Tensor, weights: tf.Tensor) -> tuple:
-            if log:
-                return tf.nn.log_softmax(logits), lambda upstream: [upstream - weights * _row_sums(upstream)]
-            return weights, lambda upstream: [_softmax_gradient(weights, upstream)]
+        def rows(logits: tf.Tensor, weights: Pairs) -> tuple:
+            matrix = weights(BY_RANK)
 
-        result = self._differentiable(rows)
+            def gradient(upstream: tf.Tensor) -> list[Pairs]:
+                d_logits = upstream - matrix * _row_sums(upstream) if log else _softmax_gradient(matrix, upstream)
+                return [lambda _: d_logits]
+
+            return tf.nn.log_softmax(logits) if log else matrix, gradient
+
+        result = self._differentiable(rows, BY_RANK)
         if self.lists.mask is None or not log:
             return result
-        has_weight = tf.equal(self.lists.mask[:, tf.newaxis, :], self._are_valid())
+        has_weight = tf.equal(self.lists.mask[:, tf.newaxis, :], self._are_valid()[:, :, tf.newaxis])
         return tf.where(has_weight, result, excluded(result.dtype))
 
     def _are_valid(self) -> tf.Tensor:
-        """Whether there is a valid item at each rank: [B, r, 1]."""
-        return (self.ranks < self.lists.valid_counts())[:, :, tf.newaxis]
+        """Whether there is a valid item at each rank: [B, r]."""
+        return self.ranks < self.lists.valid_counts()
 
     def multiply(self, values: tf.Tensor) -> tf.Tensor:
         """The product with `values` [B, n, d]: [B, r, d]."""
+        columns = self._columns()
 
-        def product(_: tf.Tensor, weights: tf.Tensor, values: tf.Tensor) -> tuple:
-            result = _rows_times(weights, values)
+        def product(_: tf.Tensor, weights: Pairs, values: tf.Tensor) -> tuple:
+            matrix = weights(BY_RANK)
+            result = tf.matmul(matrix, values)
 
-            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
                 # Centered once more, against the rounding of `result`.
-                d_logits = _softmax_gradient(weights, _centered_slopes(values, result, upstream))
-                return d_logits, _columns_times(weights, upstream)
+                d_logits = _softmax_gradient(matrix, _centered_slopes(values, result, upstream))
+                return lambda _: d_logits, tf.matmul(matrix, upstream, transpose_a=True)
 
             return result, gradient
 
-        return self._differentiable(product, values)
+        def of_vector(_: tf.Tensor, weights: Pairs, vector: tf.Tensor) -> tuple:
+            result = BY_RANK.over_items(weights(BY_RANK) * BY_RANK.of_items(vector))
+
+            def distances(layout: Layout) -> tf.Tensor:
+                return layout.of_items(vector) - layout.of_ranks(result)
+
+            def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
+                rest = BY_RANK.over_items(weights(BY_RANK) * distances(BY_RANK))  # 0 but for the rounding of `result`
+
+                def d_logits(layout: Layout) -> tf.Tensor:
+                    return weights(layout) * (layout.of_ranks(upstream) * (distances(layout) - layout.of_ranks(rest)))
+
+                return d_logits, columns.over_ranks(weights(columns) * columns.of_ranks(upstream))
+
+            return result, gradient
+
+        if values.shape[2] != 1:
+            return self._differentiable(product, BY_RANK, values)
+        return self._differentiable(of_vector, columns, values[:, :, 0])[:, :, tf.newaxis]
 
     def multiply_transposed(self, values: tf.Tensor) -> tf.Tensor:
         """The product of the transpose with `values` [B, r, d]: [B, n, d]."""
+        columns = self._columns()
 
-        def product(_: tf.Tensor, weights: tf.Tensor, values: tf.Tensor) -> tuple:
-            def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-                means = _rows_times(weights, upstream)
-                return weights * _centered_slopes(upstream, means, values), means
+        def product(_: tf.Tensor, weights: Pairs, values: tf.Tensor) -> tuple:
+            matrix = weights(BY_RANK)
 
-            return _columns_times(weights, values), gradient
+            def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
+                means = tf.matmul(matrix, upstream)
+                return lambda _: matrix * _centered_slopes(upstream, means, values), means
 
-        return self._differentiable(product, values)
+            return tf.matmul(matrix, values, transpose_a=True), gradient
 
-    def _differentiable(self, function: Callable[..., tuple], *values: tf.Tensor) -> tf.Tensor:
-        """The result of a function of logits, weights and `values`, with its gradient for scores, tau and values.
+        def of_vector(_: tf.Tensor, weights: Pairs, vector: tf.Tensor) -> tuple:
+            def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
+                means = BY_RANK.over_items(weights(BY_RANK) * BY_RANK.of_items(upstream))
 
-        The function also returns one from an upstream gradient to those of the logits, whose rows sum to 0, and values.
+                def d_logits(layout: Layout) -> tf.Tensor:
+                    distances = layout.of_items(upstream) - layout.of_ranks(means)
+                    return weights(layout) * (layout.of_ranks(vector) * distances)
+
+                return d_logits, means
+
+            return columns.over_ranks(weights(columns) * columns.of_ranks(vector)), gradient
+
+        if values.shape[2] != 1:
+            return self._differentiable(product, BY_RANK, values)
+        return self._differentiable(of_vector, columns, values[:, :, 0])[:, :, tf.newaxis]
+
+    def _columns(self) -> Layout:
+        """The layout in which products with a vector sum over ranks.
+
+        They are sums of products, since TensorFlow lets GPUs round the factors of its matrix product (TensorFloat-32).
+        On lists of up to 16 items ranks take 1.4 to 1.6 times as long with it (benchmarks/variants.py).
+        """
+        return BY_ITEM if recomputes_pairs(self.lists.scores.shape[1]) else BY_RANK
+
+    def _differentiable(self, function: Callable[..., tuple], columns: Layout, *values: tf.Tensor) -> tf.Tensor:
+        """The result of a function of logits [B, r, n], weights and `values`, with its gradient.
+
+        The function also returns the function from an upstream gradient to those of the logits, whose rows sum to 0,
+        and of the values. `columns` is the layout in which sums over ranks are taken.
         """
 
         @tf.custom_gradient
         def result(scores: tf.Tensor, tau: tf.Tensor, *values: tf.Tensor) -> tuple:
-            logits, gradient_of_scores = self.logits(scores, tau)
+            logits_of_all, gradient_of_scores = self.logits(scores, tau)
             mask = self.lists.mask
-            if mask is not None:  # a row of a valid item spreads over valid items, another row evenly over masked ones
-                valid = self._are_valid()
-                logits = tf.where(valid, logits, tf.zeros_like(logits))
+            valid = None if mask is None else self._are_valid()
+
+            def logits_in(layout: Layout) -> tf.Tensor:
+                logits = logits_of_all(layout)
+                if mask is None:
+                    return logits
+                # A row of a valid item spreads over valid items, another row evenly over masked ones.
+                is_valid = layout.of_ranks(valid)
+                logits = tf.where(is_valid, logits, tf.zeros_like(logits))
                 excluded = tf.constant(logits.dtype.min, logits.dtype)
-                logits = tf.where(tf.equal(mask[:, tf.newaxis, :], valid), logits, excluded)
-            found, gradient_of_function = function(logits, _softmax(logits), *values)
+                return tf.where(tf.equal(layout.of_items(mask), is_valid), logits, excluded)
+
+            logits = logits_in(BY_RANK)
+            exponentials = tf.exp(logits)
+            totals = BY_RANK.over_items(exponentials)
+            matrix = exponentials / BY_RANK.of_ranks(totals)
+
+            def weights(layout: Layout) -> tf.Tensor:
+                return matrix if layout == BY_RANK else tf.exp(logits_in(layout)) / layout.of_ranks(totals)
+
+            found, gradient_of_function = function(logits, weights, *values)
 
             def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
-                d_logits, *d_values = gradient_of_function(upstream)
-                if mask is not None:
-                    d_logits = tf.where(valid, d_logits, tf.zeros_like(d_logits))
-                finite = tf.maximum(logits, tf.constant(logits.dtype.min, logits.dtype))
-                d_tau = -tf.reduce_sum(tf.reduce_sum(d_logits * finite, axis=2), axis=1, keepdims=True) / tau
-                return gradient_of_scores(d_logits) / tau, d_tau, *d_values
+                slopes, *d_values = gradient_of_function(upstream)
+
+                @functools.cache
+                def d_logits(layout: Layout) -> tf.Tensor:
+                    found = slopes(layout)
+                    return found if mask is None else tf.where(layout.of_ranks(valid), found, tf.zeros_like(found))
+
+                own = logits if columns == BY_RANK else logits_in(columns)
+                # Farther ones have the weight 0. Their product with a large second derivative could overflow.
+                products = d_logits(columns) * tf.maximum(own, -MAX_GAP[own.dtype])
+                d_tau = -tf.reduce_sum(tf.reduce_sum(products, axis=2), axis=1, keepdims=True) / tau
+                return gradient_of_scores(d_logits, columns) / tau, d_tau, *d_values
 
             return found, gradient
 
@@ -99,29 +202,6 @@ class SoftRows(NamedTuple):
 
 def _row_sums(values: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(values, axis=2, keepdims=True)
-
-
-def _softmax(logits: tf.Tensor) -> tf.Tensor:
-    """The softmax of rows whose largest logit is 0."""
-    exponentials = tf.exp(logits)
-    return exponentials / _row_sums(exponentials)
-
-
-# A product with a vector is a sum of products. TensorFlow lets GPUs round the factors of its matrix product
-# (TensorFloat-32). On lists of up to 16 items ranks take 1.4 to 1.6 times as long with it
-# (benchmarks/operators/variants.py).
-def _rows_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Multiply the rows [B, r, n] by `values` [B, n, d]: [B, r, d]."""
-    if values.shape[2] == 1:
-        return _row_sums(weights * tf.linalg.matrix_transpose(values))
-    return tf.matmul(weights, values)
-
-
-def _columns_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Multiply the columns of [B, r, n] by `values` [B, r, d]: [B, n, d]."""
-    if values.shape[2] == 1:
-        return tf.reduce_sum(weights * values, axis=1)[:, :, tf.newaxis]
-    return tf.matmul(weights, values, transpose_a=True)
 
 
 def _softmax_gradient(weights: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
@@ -134,8 +214,6 @@ def _centered_slopes(values: tf.Tensor, means: tf.Tensor, upstream: tf.Tensor) -
 
     A constant in a row does not change its softmax. Differences of close values are exact, products with them round.
     """
-    if values.shape[2] == 1:
-        return upstream * (tf.linalg.matrix_transpose(values) - means)
     # Differences of each row would take d times the memory of the matrix, so values are relative to one of them.
     reference = values[:, :1]
     slopes = tf.matmul(upstream, values - reference, transpose_b=True)

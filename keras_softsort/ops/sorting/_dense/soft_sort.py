@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import descending, take
-from keras_softsort.ops.sorting._dense.soft_rows import Logits
+from keras_softsort.ops.sorting._dense.soft_rows import BY_RANK, Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists
 
 
@@ -16,21 +17,33 @@ def soft_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
     _, order = descending(lists.sort_keys())
     items = take(order, ranks)
 
-    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-        differences = take(scores, items)[:, :, tf.newaxis] - scores[:, tf.newaxis, :]
+    def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]:
+        ordered = take(scores, items)
+        by_rank = BY_RANK.of_ranks(ordered) - BY_RANK.of_items(scores)
 
-        def gradient(d_logits: tf.Tensor) -> tf.Tensor:
-            d_differences = d_logits * _signed_slope(differences, power)
+        def differences(layout: Layout) -> tf.Tensor:
+            return by_rank if layout == BY_RANK else layout.of_ranks(ordered) - layout.of_items(scores)
+
+        def pairs(layout: Layout) -> tf.Tensor:
+            return _power(tf.abs(differences(layout)), power) / -tau[:, :, tf.newaxis]
+
+        def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
+            @functools.cache
+            def slopes_and_ties(layout: Layout) -> tuple[tf.Tensor, tf.Tensor]:
+                is_tied = tf.equal(differences(layout), 0)
+                if lists.mask is not None:
+                    is_tied = tf.logical_and(is_tied, layout.of_items(lists.mask))
+                return d_logits(layout) * _signed_slope(differences(layout), power), is_tied
+
             # The items with the score at a rank share its gradient evenly.
-            is_tied = tf.equal(differences, 0)
-            if lists.mask is not None:
-                is_tied = tf.logical_and(is_tied, lists.mask[:, tf.newaxis, :])
-            number = tf.reduce_sum(tf.cast(is_tied, scores.dtype), axis=2)
-            d_sorted = tf.reduce_sum(d_differences, axis=2) / tf.maximum(number, 1)
+            d_differences, is_tied = slopes_and_ties(BY_RANK)
+            number = BY_RANK.over_items(tf.cast(is_tied, scores.dtype))
+            d_sorted = BY_RANK.over_items(d_differences) / tf.maximum(number, 1)
             # The slope of a tied item is 0.
-            return tf.reduce_sum(tf.where(is_tied, -d_sorted[:, :, tf.newaxis], d_differences), axis=1)
+            d_differences, is_tied = slopes_and_ties(columns)
+            return columns.over_ranks(tf.where(is_tied, -columns.of_ranks(d_sorted), d_differences))
 
-        return _power(tf.abs(differences), power) / -tau[:, :, tf.newaxis], gradient
+        return pairs, gradient
 
     return logits
 
