@@ -211,6 +211,18 @@ def test_notebooks_of_the_gallery_are_short_and_draw():
         assert "plt.show()" in lines, page
 
 
+def test_recipes_are_short_and_draw():
+    recipes = sorted(set((DOCS / "recipes").glob("*.md")) - {DOCS / "recipes" / "index.md"})
+    table = (DOCS / "recipes" / "index.md").read_text()
+    assert recipes
+    for page in recipes:
+        lines = page.read_text().splitlines()
+        assert len(lines) <= 80, page
+        assert "file_format: mystnb" in lines, page
+        assert "plt.show()" in lines, page
+        assert f"| []({page.name}) |" in table
+
+
 def test_every_notebook_has_a_card_with_its_picture():
     """`python docs/thumbnails.py` draws the pictures."""
     text = (DOCS / "gallery" / "index.md").read_text()
