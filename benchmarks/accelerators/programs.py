@@ -210,9 +210,9 @@ _RANKING = {
     ),
 }
 _METRICS = {
-    "ndcg": Program(ks.ops.ndcg, _LISTS, formulas.ndcg),
-    "dcg": Program(ks.ops.dcg, _LISTS, formulas.dcg),
-    "mrr": Program(ks.ops.mrr, _LISTS, formulas.mrr),
+    "ndcg": Program(functools.partial(ks.ops.ndcg, ties="position"), _LISTS, formulas.ndcg),
+    "dcg": Program(functools.partial(ks.ops.dcg, ties="position"), _LISTS, formulas.dcg),
+    "mrr": Program(functools.partial(ks.ops.mrr, ties="position"), _LISTS, formulas.mrr),
     **{
         operator.__name__: Program(operator, _LISTS)
         for operator in (

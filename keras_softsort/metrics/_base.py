@@ -110,7 +110,7 @@ class RelevanceMetric(RankingMetric):
         k: int | None = None,
         *,
         min_label: float = 1.0,
-        ties: str = "position",
+        ties: str = "mean",
         no_relevant: str = "zero",
         **kwargs: Any,
     ) -> None:

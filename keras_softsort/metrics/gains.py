@@ -56,7 +56,7 @@ class NDCG(RankingMetric):
         *,
         gain: str | Callable[[tf.Tensor], tf.Tensor] = "exponential",
         discount: str | Callable[[tf.Tensor], tf.Tensor] = "log2",
-        ties: str = "position",
+        ties: str = "mean",
         no_relevant: str = "zero",
         **kwargs: Any,
     ) -> None:
@@ -87,7 +87,7 @@ class DCG(RankingMetric):
         *,
         gain: str | Callable[[tf.Tensor], tf.Tensor] = "exponential",
         discount: str | Callable[[tf.Tensor], tf.Tensor] = "log2",
-        ties: str = "position",
+        ties: str = "mean",
         **kwargs: Any,
     ) -> None:
         super().__init__(locals(), **kwargs)

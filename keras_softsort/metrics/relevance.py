@@ -117,7 +117,7 @@ class AverageRelevancePosition(RankingMetric):
 
     _measures = staticmethod(average_relevance_position_measures)
 
-    def __init__(self, *, ties: str = "position", **kwargs: Any) -> None:
+    def __init__(self, *, ties: str = "mean", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
 
 
@@ -130,8 +130,8 @@ class OrderedPairAccuracy(RankingMetric):
     count. Labels may be below 0 if they do not mark padding. The rest is as in `NDCG`.
 
     Args:
-      ties: rule for pairs with equal scores. `"position"`: they are wrong, as in TF-Ranking. `"mean"`: they count one
-        half, as in the area under the ROC curve.
+      ties: rule for pairs with equal scores. `"mean"`: they count one half, as in the area under the ROC curve.
+        `"position"`: they are wrong, as in TF-Ranking.
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
@@ -141,5 +141,5 @@ class OrderedPairAccuracy(RankingMetric):
 
     _measures = staticmethod(ordered_pair_accuracy_measures)
 
-    def __init__(self, *, ties: str = "position", **kwargs: Any) -> None:
+    def __init__(self, *, ties: str = "mean", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)

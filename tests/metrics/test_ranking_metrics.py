@@ -48,12 +48,15 @@ def test_the_record_is_that_of_tf_ranking():
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (lambda: ks.NDCG(3), lambda rs: rs.NDCG(k=3, shuffle_ties=False)),
-        (lambda: ks.DCG(3), lambda rs: rs.DCG(k=3, shuffle_ties=False)),
-        (lambda: ks.MRR(2), lambda rs: rs.MeanReciprocalRank(k=2, shuffle_ties=False)),
-        (lambda: ks.MeanAveragePrecision(3), lambda rs: rs.MeanAveragePrecision(k=3, shuffle_ties=False)),
-        (lambda: ks.Precision(2), lambda rs: rs.PrecisionAtK(k=2, shuffle_ties=False)),
-        (lambda: ks.Recall(2), lambda rs: rs.RecallAtK(k=2, shuffle_ties=False)),
+        (lambda: ks.NDCG(3, ties="position"), lambda rs: rs.NDCG(k=3, shuffle_ties=False)),
+        (lambda: ks.DCG(3, ties="position"), lambda rs: rs.DCG(k=3, shuffle_ties=False)),
+        (lambda: ks.MRR(2, ties="position"), lambda rs: rs.MeanReciprocalRank(k=2, shuffle_ties=False)),
+        (
+            lambda: ks.MeanAveragePrecision(3, ties="position"),
+            lambda rs: rs.MeanAveragePrecision(k=3, shuffle_ties=False),
+        ),
+        (lambda: ks.Precision(2, ties="position"), lambda rs: rs.PrecisionAtK(k=2, shuffle_ties=False)),
+        (lambda: ks.Recall(2, ties="position"), lambda rs: rs.RecallAtK(k=2, shuffle_ties=False)),
     ],
 )
 def test_numbers_of_keras_rs(ours, theirs):

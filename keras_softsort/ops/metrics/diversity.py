@@ -94,7 +94,7 @@ def precision_ia(
     *,
     k: int | None = None,
     min_label: float = 1.0,
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:

@@ -29,7 +29,7 @@ def ndcg(
     k: int | None = None,
     gain: str | Callable = "exponential",
     discount: str | Callable = "log2",
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -44,8 +44,8 @@ def ndcg(
       k: number of ranks that count; None for all.
       gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.
       discount: `"log2"`, 1 / log2(1 + rank), `"reciprocal"`, 1 / rank, or a function of a tensor of ranks from 1.
-      ties: rule for items with equal scores. `"position"`: they keep the order of the list. `"mean"`: the mean over all
-        their orders, as in scikit-learn.
+      ties: rule for items with equal scores. `"mean"`: the mean over all their orders, as in scikit-learn.
+        `"position"`: they keep the order of the list.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply gains. Items of weight 0 are
         masked.
@@ -79,7 +79,7 @@ def dcg(
     k: int | None = None,
     gain: str | Callable = "exponential",
     discount: str | Callable = "log2",
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:

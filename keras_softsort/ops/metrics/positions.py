@@ -25,7 +25,7 @@ from keras_softsort.ops.ranking.lists import RankingLists, per_list
 
 @export
 def average_relevance_position(
-    scores: Any, labels: Any, *, ties: str = "position", mask: Any = None, weights: Any = None
+    scores: Any, labels: Any, *, ties: str = "mean", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
     """Compute the mean rank of the items of each list, weighted by relevance: ARP. Lower is better.
 
@@ -57,7 +57,7 @@ def average_relevance_position_measures(lists: RankingLists, options: MetricOpti
 
 @export
 def ordered_pair_accuracy(
-    scores: Any, labels: Any, *, ties: str = "position", mask: Any = None, weights: Any = None
+    scores: Any, labels: Any, *, ties: str = "mean", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
     """Compute the share of pairs of items with different labels that the scores put in the right order.
 
@@ -67,7 +67,7 @@ def ordered_pair_accuracy(
     Args:
       scores, mask: as in `precision`.
       labels: numbers `[..., n]`.
-      ties: rule for pairs with equal scores. `"position"`: they are wrong. `"mean"`: they count one half.
+      ties: rule for pairs with equal scores. `"mean"`: they count one half. `"position"`: they are wrong.
       weights: numbers of at least 0 that broadcast against `[..., n]`. A pair has the weight of its more relevant item.
 
     Lists without a pair of different labels give 0. Other results, errors and cost are those of `precision`.

@@ -40,7 +40,7 @@ class MetricOptions(NamedTuple):
     """The checked options of a metric, which reads only those that it has."""
 
     k: int | None = None
-    ties: str = "position"
+    ties: str = "mean"
     min_label: float = 1.0
     gain: str | Callable = "exponential"
     discount: str | Callable = "log2"

@@ -19,7 +19,7 @@ def precision(
     *,
     k: int | None = None,
     min_label: float = 1.0,
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -32,7 +32,8 @@ def precision(
       labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
       k: number of ranks that count; None for all.
       min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores. `"position"`: they keep their order. `"mean"`: the mean over orders.
+      ties: rule for items with equal scores. `"mean"`: the mean over all their orders. `"position"`: they
+        keep the order of the list.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
@@ -60,7 +61,7 @@ def recall(
     *,
     k: int | None = None,
     min_label: float = 1.0,
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -86,7 +87,7 @@ def mean_average_precision(
     *,
     k: int | None = None,
     min_label: float = 1.0,
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
@@ -145,14 +146,14 @@ def hits(
     *,
     k: int | None = None,
     min_label: float = 1.0,
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
-    With `ties="mean"` the result is a probability. Empty lists, errors and cost are as in `precision`. See `Hits` for
-    its use.
+    Where scores are tied it is a probability. Empty lists, errors and cost are as in `precision`. See `Hits` for its
+    use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
@@ -171,7 +172,7 @@ def mrr(
     *,
     k: int | None = None,
     min_label: float = 1.0,
-    ties: str = "position",
+    ties: str = "mean",
     mask: Any = None,
     weights: Any = None,
 ) -> tf.Tensor:

@@ -66,10 +66,9 @@ def test_values(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_modes(name, mode):
     scores, labels, mask, weights = lists(name, count=6)
-    options = {} if name == "alpha_dcg" else {"ties": "mean"}
 
     def run(scores, labels, mask, weights):
-        return getattr(ks.ops, name)(scores, labels, mask=mask, weights=weights, **options)
+        return getattr(ks.ops, name)(scores, labels, mask=mask, weights=weights)
 
     numbers = [tf.constant(each, tf.bool if each is mask else tf.float32) for each in (scores, labels, mask, weights)]
     inputs = [tf.reshape(each, [2, 3, *each.shape[1:]]) for each in numbers]
@@ -80,7 +79,7 @@ def test_modes(name, mode):
         run = tf.function(run, jit_compile=True if mode == "xla" else None, autograph=False)
     found = run(*inputs)
     assert (found.shape, found.dtype) == ([2, 3], tf.float32)
-    wanted = expected(name, scores, labels, mask, weights, **options)
+    wanted = expected(name, scores, labels, mask, weights)
     np.testing.assert_allclose(np.ravel(found), wanted, rtol=1e-5, atol=1e-6)
 
 
@@ -115,6 +114,37 @@ def test_what_is_no_number(name):
     np.testing.assert_allclose(found, expected(name, np.float64([[-9, 9, 0, 5]]), some, valid, None))
 
 
+@pytest.mark.parametrize("mode", modes.OP_MODES)
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("ndcg", (1 + 1 / np.log2(3) + 1 / 2 + 1 / np.log2(5)) / 4),
+        ("dcg", (1 + 1 / np.log2(3) + 1 / 2 + 1 / np.log2(5)) / 4),
+        ("mrr", (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4),
+        ("mean_average_precision", (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4),
+        ("precision", 1 / 4),
+        ("recall", 1.0),
+        ("hits", 1.0),
+        ("average_relevance_position", 2.5),
+        ("ordered_pair_accuracy", 0.5),
+    ],
+)
+def test_a_constant_model_is_as_good_as_chance(name, wanted, mode):
+    """Wherever the only relevant item stands in the list."""
+
+    def run(labels):
+        return getattr(ks.ops, name)(tf.zeros_like(labels), labels)
+
+    labels = tf.eye(4)
+    if mode == "unknown_shape":
+        run = tf.function(run, input_signature=[tf.TensorSpec([None, None])], autograph=False)
+    elif mode != "eager":
+        run = tf.function(run, jit_compile=True if mode == "xla" else None, autograph=False)
+    np.testing.assert_allclose(run(labels), np.full(4, wanted), rtol=1e-6)
+    if name in ("recall", "hits"):
+        np.testing.assert_allclose(getattr(ks.ops, name)(tf.zeros([4, 4]), labels, k=1), np.full(4, 0.25), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["ndcg", "dcg", "average_relevance_position"])
 def test_a_negative_label_has_no_gain(name):
     found = getattr(ks.ops, name)(tf.constant([[1.0, 2.0], [2.0, 1.0]]), [[0.0, -1.0], [0.0, 1.0]])
@@ -126,11 +156,11 @@ def test_scikit_learn():
     scores, labels = rng.integers(0, 4, (8, 9)).astype(float), rng.integers(0, 4, (8, 9)).astype(float)
     binary = (labels >= 2).astype(float)
     for k in (None, 4):
-        found = ks.ops.ndcg(tf.constant(scores), labels, k=k, gain="linear", ties="mean")
+        found = ks.ops.ndcg(tf.constant(scores), labels, k=k, gain="linear")
         assert np.mean(found) == pytest.approx(sklearn_metrics.ndcg_score(labels, scores, k=k))
-        found = ks.ops.dcg(tf.constant(scores), labels, k=k, gain="linear", ties="mean")
+        found = ks.ops.dcg(tf.constant(scores), labels, k=k, gain="linear")
         assert np.mean(found) == pytest.approx(sklearn_metrics.dcg_score(labels, scores, k=k))
-    areas = ks.ops.ordered_pair_accuracy(tf.constant(scores), binary, ties="mean")
+    areas = ks.ops.ordered_pair_accuracy(tf.constant(scores), binary)
     wanted = [sklearn_metrics.roc_auc_score(*each) for each in zip(binary, scores, strict=True)]
     np.testing.assert_allclose(areas, wanted)
     untied = rng.permuted(np.tile(np.arange(9.0), (8, 1)), axis=1)

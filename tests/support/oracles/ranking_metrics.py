@@ -14,7 +14,7 @@ def orders(scores, ties):
     return [np.array([item for group in each for item in group], int) for each in every]
 
 
-def metric(name, scores, labels, *, mask=None, weights=None, ties="position", min_label=1.0, **options):
+def metric(name, scores, labels, *, mask=None, weights=None, ties="mean", min_label=1.0, **options):
     """The metric of one list, float64. `labels` are [n], or [n, topics]."""
     scores, labels = np.asarray(scores, float), np.asarray(labels, float)
     weights = np.ones(len(scores)) if weights is None else np.broadcast_to(np.asarray(weights, float), scores.shape)
@@ -24,6 +24,7 @@ def metric(name, scores, labels, *, mask=None, weights=None, ties="position", mi
         return 0.0
     if name == "ordered_pair_accuracy":
         return ordered_pair_accuracy(scores, labels, weights, ties)
+    ties = "position" if name == "alpha_dcg" else ties  # which has no other rule
     of_order = {"ndcg": ndcg, "dcg": dcg, "alpha_dcg": alpha_dcg, "average_relevance_position": arp}.get(name)
     if of_order is None:
         relevant = (labels >= min_label).astype(float)

@@ -22,7 +22,7 @@ METRICS = [
     Metric(
         ks.AverageRelevancePosition,
         [
-            {"ties": "mean", "name": "averagerelevanceposition_0", "dtype": "float32"},
+            {"ties": "position", "name": "averagerelevanceposition_0", "dtype": "float32"},
         ],
     )
 ]

@@ -18,7 +18,7 @@ METRICS = [
         ks.DCG,
         [
             {"k": 3, "gain": "linear", "name": "dcg_0", "dtype": "float32"},
-            {"discount": "reciprocal", "ties": "mean", "name": "dcg_1", "dtype": "float32"},
+            {"discount": "reciprocal", "ties": "position", "name": "dcg_1", "dtype": "float32"},
         ],
     )
 ]

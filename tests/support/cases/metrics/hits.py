@@ -17,7 +17,7 @@ METRICS = [
     Metric(
         ks.Hits,
         [
-            {"k": 2, "ties": "mean", "name": "hits_0", "dtype": "float32"},
+            {"k": 2, "ties": "position", "name": "hits_0", "dtype": "float32"},
             {"min_label": 2.0, "no_relevant": "skip", "name": "hits_1", "dtype": "float32"},
         ],
     )

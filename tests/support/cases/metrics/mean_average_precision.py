@@ -22,7 +22,7 @@ METRICS = [
     Metric(
         ks.MeanAveragePrecision,
         [
-            {"k": 2, "ties": "mean", "name": "meanaverageprecision_0", "dtype": "float32"},
+            {"k": 2, "ties": "position", "name": "meanaverageprecision_0", "dtype": "float32"},
             {"min_label": 2.0, "no_relevant": "skip", "name": "meanaverageprecision_1", "dtype": "float32"},
         ],
     )

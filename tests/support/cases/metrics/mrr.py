@@ -17,7 +17,7 @@ METRICS = [
     Metric(
         ks.MRR,
         [
-            {"k": 2, "ties": "mean", "name": "mrr_0", "dtype": "float32"},
+            {"k": 2, "ties": "position", "name": "mrr_0", "dtype": "float32"},
             {"min_label": 2.0, "no_relevant": "skip", "name": "mrr_1", "dtype": "float32"},
         ],
     )

@@ -17,7 +17,7 @@ METRICS = [
     Metric(
         ks.NDCG,
         [
-            {"k": 3, "gain": "linear", "ties": "mean", "name": "ndcg_0", "dtype": "float32"},
+            {"k": 3, "gain": "linear", "ties": "position", "name": "ndcg_0", "dtype": "float32"},
             {"discount": "reciprocal", "no_relevant": "one", "name": "ndcg_1", "dtype": "float32"},
         ],
     )

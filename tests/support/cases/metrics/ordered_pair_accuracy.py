@@ -22,7 +22,7 @@ METRICS = [
     Metric(
         ks.OrderedPairAccuracy,
         [
-            {"ties": "mean", "name": "orderedpairaccuracy_0", "dtype": "float32"},
+            {"ties": "position", "name": "orderedpairaccuracy_0", "dtype": "float32"},
         ],
     )
 ]

@@ -19,7 +19,7 @@ METRICS = [
     Metric(
         ks.Precision,
         [
-            {"k": 2, "ties": "mean", "name": "precision_0", "dtype": "float32"},
+            {"k": 2, "ties": "position", "name": "precision_0", "dtype": "float32"},
             {"min_label": 2.0, "no_relevant": "skip", "name": "precision_1", "dtype": "float32"},
         ],
     )

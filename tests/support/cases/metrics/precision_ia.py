@@ -25,7 +25,7 @@ METRICS = [
         [
             {
                 "k": 2,
-                "ties": "mean",
+                "ties": "position",
                 "min_label": 2.0,
                 "no_relevant": "skip",
                 "name": "precisionia_0",

@@ -17,7 +17,7 @@ METRICS = [
     Metric(
         ks.Recall,
         [
-            {"k": 2, "ties": "mean", "name": "recall_0", "dtype": "float32"},
+            {"k": 2, "ties": "position", "name": "recall_0", "dtype": "float32"},
             {"min_label": 2.0, "no_relevant": "skip", "name": "recall_1", "dtype": "float32"},
         ],
     )
