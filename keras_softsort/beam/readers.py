@@ -55,9 +55,9 @@ def _joined(query: Any, pieces: Iterable[_Piece]) -> tuple[Any, tuple[np.ndarray
 class ReadSVMlight(GroupedFiles):
     """Read lists from SVMlight or LETOR files: elements `(query, (features [n, f], labels [n]))`.
 
-    For files that one machine cannot read fast enough. The lines with the same `qid:` are one list, in the order of
-    file names and lines, even if they are in several files. Each file is read by one worker, so the number of files
-    limits the number of readers.
+    For files that one machine reads too slowly. The lines with the same `qid:` are one list, in the order of file names
+    and lines, even if they are in several files. Each file is read by one worker, so the number of files limits the
+    number of readers.
 
     Args:
       pattern: a path or a pattern such as `"gs://bucket/train-*.txt"`. `.gz` and `.bz2` are decompressed.
@@ -93,7 +93,7 @@ def _read_svmlight(file: Any, first: int, num_features: int) -> Iterator[Ranking
 class ReadParquet(GroupedFiles):
     """Read lists from Parquet files: elements `(group, (features [n, f], labels [n][, weights [n]]))`.
 
-    For tables that one machine cannot read fast enough. Rows with one value in the group column are a list, as in
+    For tables that one machine reads too slowly. Rows with one value in the group column are a list, as in
     `ReadSVMlight`.
 
     Args:

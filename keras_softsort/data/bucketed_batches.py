@@ -50,8 +50,8 @@ def bucketed_batches(
       mask: whether features are a dictionary of `"features"` and `"mask"`, bool `[batch, n]`, True for items.
       rows: whether batches have the row of each item in place of labels and weights, int64, -1 in the padding, for your
         own loop over batches to score. It must be True for lists without labels.
-      shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th list. The number of batches may
-        differ between workers.
+      shard: `(index, count)` for worker `index` of `count`, which gets every `count`-th list. Workers may differ in
+        their number of batches.
 
     Returns:
       A `tf.data.Dataset` of pairs (features, labels), or triples with weights `[batch, n]` (0 in the padding), float32.

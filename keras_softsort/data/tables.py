@@ -89,7 +89,7 @@ def read_parquet(
     group are in memory. Needs pyarrow (`pip install "keras-softsort[data]"`).
 
     Args:
-      path: a file, a pattern such as `"train-*.parquet"`, or several of them with the same columns. Groups may cross
+      path: a file, a pattern such as `"train-*.parquet"`, or several of them with equal columns. Groups may cross
         files.
       group, label, features, weight, missing: as in `from_frame`.
 

@@ -73,8 +73,8 @@ def set_weights(log_probs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Weights of the members of a sample without replacement, from their log-probabilities `[S, ...]` float64.
 
     The first result `[S, ...]` has the weights of an unbiased sum over the members: the unordered set estimator of Kool
-    et al. 2020, p(s) times the leave-one-out ratio. Row i of the second result `[S, S, ...]` has the weights of the
-    same sum given that member i was drawn first, a baseline for member i.
+    et al. 2020, p(s) times the leave-one-out ratio. Row i of the second one `[S, S, ...]` has them given that member i
+    was drawn first: a baseline.
     """
     is_allowed = log_probs > -math.inf
     log_rest = tfp.math.log1mexp(tf.minimum(tf.reduce_logsumexp(log_probs, axis=0), 0.0))

@@ -121,8 +121,7 @@ class PlackettLuceSampler(SortingLayer):
     come last: in a matrix their ranks spread evenly over them, in an order they follow by their index. A NaN or +inf
     makes the matrices of its list NaN.
 
-    Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) for orders. In inference one sample is
-    computed.
+    Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) for orders. Inference needs one sample.
 
     Example:
       >>> ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)(tf.zeros([1, 3]), training=True).shape.as_list()

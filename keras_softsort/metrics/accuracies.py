@@ -57,8 +57,8 @@ class PermutationAccuracy(OrderMetric):
     Call arguments:
       y_true: `[batch, n]` or `[batch, n, 1]`.
       y_pred: scores of such a shape, or a soft permutation `[batch, rank, item]`, which `ops.harden` makes exact. If it
-        has fewer than n ranks, only those count. Samples are averaged. Scores follow `target`: they are large for large
-        labels, or for late ranks.
+        has fewer than n ranks, only those count. Samples are averaged. Scores follow `target`: large for large labels,
+        or for late ranks.
       sample_weight: weights of lists, `[batch]` or `[batch, 1]`, or of items, `[batch, n]`, which are averaged over
         each list. They must not be negative. Lists without valid items do not count.
 

@@ -36,8 +36,7 @@ class TopicMetric(RankingMetric):
 class AlphaDCG(TopicMetric):
     """The discounted cumulative gain of items that cover topics, averaged over lists: a measure of diversity.
 
-    Use it if a list should serve several intents. `ops.alpha_dcg` has formula, ties, cost and source. The rest is as in
-    `NDCG`.
+    Use it if a list should serve several intents. `ops.alpha_dcg` has formula, ties and cost. The rest is as in `NDCG`.
 
     Args:
       k, alpha, discount: as in `ops.alpha_dcg`.

@@ -26,8 +26,7 @@ class NDCG(RankingMetric):
         several metrics of one class needs names for them.
 
     Call arguments:
-      y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged, of at least 0. By default a label below 0 marks
-        padding.
+      y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged, of at least 0; by default, others are padding.
       y_pred: scores of such a shape, as a `Dense(1)` per item gives them.
       sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item), not
         negative. Weights of items multiply the gains, and a list weighs `sum w g / sum g`, or without gain the mean

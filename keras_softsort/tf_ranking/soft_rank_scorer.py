@@ -24,8 +24,8 @@ class SoftRankScorer(tfr.keras.model.Scorer):
     Args:
       first: a scorer for `tfr.keras.model.ModelBuilder`: a function of context features, example features and the mask
         that returns scores `[batch, list]`.
-      second: a scorer that gets the same features and the soft ranks. Its result, scores or a dictionary of them, is
-        the result of this scorer.
+      second: a scorer that gets the same features and the soft ranks. Its scores, or dictionary of them, are the
+        result.
       tau: initial temperature in units of `method`; see `ops.soft_rank`.
       method: `"neural_sort"` or `"soft_sort"`.
       feature_name: name of the soft ranks among the example features.

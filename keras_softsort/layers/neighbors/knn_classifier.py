@@ -105,8 +105,8 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
           data: inputs `[n, ...]` with `labels`, a tuple of the two, or batches of (inputs, labels): a batched
             `tf.data.Dataset` or another iterable.
           labels: integers `[n]`, if `data` holds only inputs.
-          encoder: model or function from inputs to embeddings `[batch, d]`, called with `training=False`. None: the
-            inputs are embeddings.
+          encoder: model or function from inputs to embeddings `[batch, d]`, called with `training=False`; None takes
+            the inputs.
           batch_size: number of inputs per call of the encoder, if `data` is not batched.
         """
         batches = reference_batches(data, labels, arguments.positive_integer("batch_size", batch_size))

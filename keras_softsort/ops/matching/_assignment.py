@@ -1,12 +1,9 @@
 """The exact assignment of a batch of masked matrices, by shortest augmenting paths (Jonker and Volgenant).
 
 Rounds of bids pair most rows, and a search pairs each of the others. Only the duals v of the columns are stored. The
-reduced cost of a row and a column is `cost - v`, in float64: what is scanned is a few rows at a time, so that no matrix
-is held in float64 that came in float32. Two statements always hold. A pair has the smallest reduced cost of its row. In
-a matrix with more columns than rows, v is 0 at free columns.
-
-A search labels columns with their distances from a row without a column. A step of the loop scans one column of every
-matrix, or flips one pair of the path that its search has found. So a matrix does not wait for the searches of others.
+reduced cost of a row and a column is `cost - v`, in float64 for a few rows at a time. Two statements always hold. A
+pair has the smallest reduced cost of its row. In a matrix with more columns than rows, v is 0 at free columns. A step
+scans one column of every matrix, or flips one pair of the path that its search has found.
 """
 
 from __future__ import annotations
@@ -205,8 +202,7 @@ def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf
 def _initial_pairs(costs: Costs) -> Pairs:
     """Pair most rows, by rounds of bids. The other rows need a search.
 
-    Without them an assignment of random matrices of 100 to 300 rows takes 1.1 to 1.8 times as long
-    (benchmarks/operators/variants.py).
+    Without them random matrices of 100 to 300 rows take 1.1 to 1.8 times as long (benchmarks/operators/variants.py).
     """
     batch, height, width = tf.unstack(tf.shape(costs.cost))
     least = tf.reduce_min(costs.cost, axis=1)

@@ -42,8 +42,7 @@ def sinkhorn_matrices(
 ) -> SinkhornMatrices:
     """Flatten leading axes, and add a slack row and a slack column for the mass that one side has more than the other.
 
-    There is no slack with a penalty, nor if all matrices are square with sums of 1, which then take 0.7 to 0.8 of the
-    time.
+    There is none with a penalty, nor if all matrices are square with sums of 1, which saves 20 to 30 % of the time.
     """
     scores = flatten_lists(logits, inner=2)
     scores = tf.cast(scores, compute_dtype(scores.dtype))

@@ -87,8 +87,7 @@ def sinkhorn(
       valid rows or columns the matrix is 0.
 
       The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
-      slack row, and has no gradient. With a `marginal_penalty` it is the largest change of a row sum by half an
-      iteration.
+      slack row, and has no gradient. With a `marginal_penalty` it is the largest change by half an iteration.
 
     Raises:
       TypeError: `logits` is not floating-point, or an argument has another type.
@@ -159,8 +158,7 @@ def gumbel_sinkhorn(
       scale: as in `sinkhorn`. The noise is added to the divided logits.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases, errors, cost per sample and source of
-      `sinkhorn`.
+      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases, errors, cost and source of `sinkhorn`.
 
     Example:
       >>> ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()

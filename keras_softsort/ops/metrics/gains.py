@@ -47,8 +47,7 @@ def ndcg(
       ties: rule for items with equal scores. `"mean"`: the mean over all their orders, as in scikit-learn.
         `"position"`: they keep the order of the list.
       mask: bool `[..., n]`, True for valid items.
-      weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply gains. Items of weight 0 are
-        masked.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. They multiply the gains; 0 masks an item.
 
     Returns:
       `[...]` in the dtype of `scores`, without a gradient. Lists without a gain, and empty lists, give 0. A NaN score,

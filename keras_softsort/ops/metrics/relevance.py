@@ -152,8 +152,7 @@ def hits(
 ) -> tf.Tensor:
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
-    Where scores are tied it is a probability. Empty lists, errors and cost are as in `precision`. See `Hits` for its
-    use.
+    It is a probability if scores are tied. The rest is as in `precision`. See `Hits` for its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.

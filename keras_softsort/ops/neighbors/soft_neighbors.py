@@ -65,8 +65,7 @@ def soft_neighbor_membership(
 
     Raises:
       ValueError: `k` is below 1 or not below c (an InvalidArgumentError if c was unknown when traced; XLA drops that
-        check), `num_samples` is below 1 or given without `seed`, `tau` is not positive, a name is unknown, or shapes
-        differ.
+        check), `num_samples` is below 1 or given without `seed`, `tau` is not positive, or names or shapes are wrong.
       TypeError: embeddings are not floating-point, a mask is not bool, or another type is wrong.
 
     Cost: O(q c (d + k + log c)) time and O(k q c) memory per sample.

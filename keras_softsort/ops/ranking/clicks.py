@@ -147,8 +147,8 @@ def mixture_em_loss(
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. They do not enter p.
 
-    Lists without a click, and empty lists, give 0. Other results and errors are as in `mean_squared_loss`. O(n m) time
-    per list.
+    Lists without a click, and empty lists, give 0. The rest is as in `mean_squared_loss`. O(n m) time and memory per
+    list.
 
     Example:
       >>> round(float(ks.ops.mixture_em_loss([[0.6, 0.9], [0.8, 0.2]], [1.0, 0.0])), 4)

@@ -33,8 +33,8 @@ def list_net_loss(
     Args:
       scores, tau, mask, weights: as in `softmax_loss`.
       labels: numbers `[..., n]`, larger for more relevant items.
-      label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the items with the
-        highest label are targets.
+      label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the highest labels
+        are targets.
 
     The least value is the entropy of q, not 0. Tied labels have equal targets. Empty lists give 0. Numbers that are not
     finite, errors and cost are as in `softmax_loss`.

@@ -72,8 +72,7 @@ def ranknet_loss(
       >>> round(float(ks.ops.ranknet_loss([0.5, 0.2, 0.9], [2, 0, 1])), 4)
       0.6235
 
-    Source: C. Burges et al., "Learning to Rank using Gradient Descent", ICML 2005; lambda weights: see
-    `losses.LambdaWeight`.
+    Source: C. Burges et al., "Learning to Rank using Gradient Descent", ICML 2005; see also `losses.LambdaWeight`.
     """
     options = PairOptions("logistic", lambda_options(lambda_weight), normalization, ties)
     return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)

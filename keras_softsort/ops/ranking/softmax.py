@@ -173,8 +173,8 @@ def unique_softmax_loss(
 
     Args:
       scores, labels, tau, mask, weights: as in `softmax_loss`.
-      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y, for labels that are large, such
-        as positions or prices.
+      gain: factor of an item with label y: `"exponential"`, 2^y - 1, or `"linear"`, y, for large labels, such as
+        prices.
 
     Raises:
       InvalidArgumentError: labels are too large for exponential gains: about 127 in float32, 1,023 in float64. It is

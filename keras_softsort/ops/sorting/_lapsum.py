@@ -16,8 +16,7 @@ from keras_softsort.ops.sorting._ordering import OrderedLists
 def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
     """The rank `1/2 + sum_j F((s_j - s_i) / tau)` of valid items, with the Laplace distribution function F: [L, n].
 
-    It is the middle rank of an item's ties, plus half the decaying sum over lower scores, minus half that over higher
-    ones.
+    It is the middle rank of an item's ties, plus half the decaying sum over lower scores, minus that over higher ones.
     """
     positions, valid = _positions(lists)
     weights = tf.cast(valid, lists.scores.dtype)

@@ -55,8 +55,8 @@ def soft_rank(
 
     Raises:
       TypeError: `scores` is not floating-point, or `mask` is not bool.
-      ValueError: `tau` or `power` is not positive, a name is unknown, shapes do not match, or `method` takes no
-        `power`.
+      ValueError: `tau` or `power` is not positive, a name is unknown, `method` takes no `power`, or shapes do not
+        match.
 
     Cost: that of `soft_values` with a matrix. `"lapsum"` and projections take O(n log n) time, projections at some
     temperatures O(n log^2 n), and O(n) memory.

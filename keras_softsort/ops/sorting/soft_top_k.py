@@ -46,8 +46,7 @@ def soft_top_k(
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       hard: whether to return exact values and one-hot weights, with the gradient of the soft ones.
       direction: `"DESCENDING"` for the k largest scores, `"ASCENDING"` for the k smallest.
-      axis: the axis of the n items in `scores` and `mask`. The k ranks take its place, and the items are the last axis
-        of the weights.
+      axis: the axis of the n items in `scores` and `mask`. The k ranks take its place. The weights have items last.
 
     Returns:
       The named tuple `(values [..., k], weights [..., k, n])` in the dtype of `scores`. If fewer than k items are

@@ -63,10 +63,9 @@ def soft_values(
       ValueError: `tau` or `power` is not positive, `top_k` is greater than the list size, a name is unknown, shapes do
         not match, or `method` has no sorted values or does not take `power` or `values`.
 
-    Cost: O(n^2 d) time and O(n^2) memory on short lists. Long lists (see the documentation) take O(n) memory, and
-    O(n log n + n d) time with SoftSort or O(n w d) with NeuralSort, where about w = `sqrt(30 tau / gap)` neighbors
-    matter for scores that lie evenly `gap` apart. Projections take O(n log n) time, at worst O(n log^2 n), and O(n)
-    memory.
+    Cost: O(n^2 d) time and O(n^2) memory on short lists. Long lists take O(n) memory, and O(n log n + n d) time with
+    SoftSort or O(n w d) with NeuralSort, where about w = `sqrt(30 tau / gap)` neighbors matter for scores that lie
+    evenly `gap` apart. Projections take O(n log n) time, at worst O(n log^2 n), and O(n) memory.
 
     Example:
       >>> prices = [[20.0, 1.0], [50.0, 2.0], [30.0, 3.0]]
