@@ -31,7 +31,6 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 FEATURES = ["years", "gamesyr", "bavg", "hrunsyr", "rbisyr", "runsyr", "sbasesyr", "slugavg", "fldperc", "allstar"]
-GREEN, BLUE, GRAY = "#2a9d8f", "#4361a8", "#8d99ae"
 
 
 def players() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -68,27 +67,23 @@ def milliseconds(call: Callable[[], object], requests: int) -> np.ndarray:
     return np.sort(spent)
 
 
-def draw(team: pd.DataFrame, times: dict[str, np.ndarray], path: Path) -> None:
-    """The answer for one team, and how many requests are answered in a given time."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
-    team = team.sort_values("score", ascending=False)
-    left.bar(range(1, len(team) + 1), team["salary"] / 1e6, color=GREEN)
-    left.set_title("An unseen team, in the order of the scores", fontsize=13, loc="left")
-    left.set_xlabel("rank by the export", fontsize=13)
-    left.set_ylabel("salary, million dollars", fontsize=13)
-    heights = iter((0.25, 0.5, 0.75))
-    for (name, spent), color in zip(times.items(), (GREEN, BLUE, GRAY), strict=True):
-        right.step(spent, np.arange(1, len(spent) + 1) / len(spent), where="post", color=color, linewidth=2.5)
-        median = np.median(spent)
-        right.annotate(
-            name, (median, next(heights)), (-8, 0), textcoords="offset points", color=color, fontsize=13, ha="right"
-        )
-    right.set(xscale="log", ylim=(0, 1.03), xlim=(times["the export"][0] / 10, None))
-    right.set_xlabel("milliseconds", fontsize=13)
-    right.set_title("Share of requests answered in that time", fontsize=13, loc="left")
-    for axis in (left, right):
-        axis.tick_params(labelsize=12)
-        axis.spines[["top", "right"]].set_visible(False)
+def draw(players: pd.DataFrame, path: Path) -> None:
+    """Each unseen team in the order of its scores: the fifth of each player by salary."""
+    teams = [team.sort_values("score", ascending=False)["fifth"] for _, team in players.groupby("team")]
+    fifths = np.full([len(teams), max(map(len, teams))], np.nan)
+    for row, team in zip(fifths, teams, strict=True):
+        row[: len(team)] = team
+    figure, axis = plt.subplots(figsize=(9, 4.8), layout="constrained")
+    axis.imshow(fifths, cmap="GnBu", vmin=-0.5, vmax=4.5, aspect="auto")
+    for (team, rank), fifth in np.ndenumerate(fifths):
+        if not np.isnan(fifth):
+            color = "white" if fifth > 2 else "#1b2a41"
+            axis.text(rank, team, f"{fifth:.0f}", ha="center", va="center", fontsize=14, color=color)
+    axis.set_xticks(range(fifths.shape[1]), range(1, fifths.shape[1] + 1), fontsize=12)
+    axis.set_yticks(range(len(teams)), [f"team {i + 1}" for i in range(len(teams))], fontsize=12)
+    axis.set_xlabel("rank by the score of the export", fontsize=13)
+    axis.set_title("Salary of the players of unseen teams: 4 is the best paid fifth", fontsize=15, loc="left")
+    axis.spines[:].set_visible(False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -122,7 +117,7 @@ def main(epochs: int = 60, requests: int = 200, output: Path = Path("output/serv
     }
     for name, spent in times.items():
         print(f"  {name:16} median {np.median(spent):7.2f} ms, 99th percentile {np.quantile(spent, 0.99):7.2f} ms")
-    draw(one, times, output / "serve_ranker.png")
+    draw(new, output / "serve_ranker.png")
     print(f"Picture: {output / 'serve_ranker.png'}\nStart a server (docs/guides/serving.md has requests):")
     print(
         "  tensorflow_model_server --rest_api_port=8501 --model_name=players "

@@ -131,7 +131,7 @@ def draw(model: keras.Model, curves: dict[str, list[dict[str, float]]], path: Pa
         lower.annotate(
             f"{name} {right_lists[-1]:.2f}",
             (steps[-1], right_lists[-1]),
-            (-6, 9),
+            (-6, 9 if kind == "order" else -22),
             color=color,
             textcoords="offset points",
             ha="right",

@@ -9,7 +9,6 @@ same method, list size, rate, start, seed, tau and precision; the others stay.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -118,13 +117,12 @@ def label(run: dict[str, Any]) -> str:
 
 
 def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
-    """All correct over the steps, a panel per list size, with the paper's figures as dotted lines."""
+    """All correct over the steps, a panel per list size, with the paper's figures as dotted lines and one legend."""
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     sizes = sorted({run["options"]["list_size"] for run in runs})
-    columns = min(len(sizes), 3)
-    rows = math.ceil(len(sizes) / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(1 + 6 * columns, 5 * rows), layout="constrained", squeeze=False)
+    rows = len(sizes) // 2 + 1  # one more panel holds the legend
+    figure, axes = plt.subplots(rows, 2, figsize=(10, 3.9 * rows), sharey=True, layout="constrained", squeeze=False)
     for axis in axes.flat[len(sizes) :]:
         axis.set_axis_off()
     colors = {
@@ -135,20 +133,37 @@ def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
         "row_stochastic": "#4A5A8A",
     }
     for axis, size in zip(axes.flat, sizes, strict=False):
-        own = [run for run in runs if run["options"]["list_size"] == size]
-        for run in own:
+        seen = set()
+        for run in (run for run in runs if run["options"]["list_size"] == size):
             method, at = run["options"]["method"], [steps(run, point) for point in run["curve"]]
+            is_slow = run["options"]["learning_rate"] <= 1e-4
+            is_again = (method, is_slow) in seen  # with another seed or precision
+            seen.add((method, is_slow))
             shares = [point["accuracy"] for point in run["curve"]]
-            style = "-" if run["options"]["learning_rate"] > 1e-4 else "--"
-            name = f"{NAMES[method]}, rate {rate(run)}"
-            again = name in axis.get_legend_handles_labels()[1]  # with another seed
-            look = {"lw": 1, "label": None} if again else {"lw": 2, "label": name}
-            axis.plot(at, shares, style, color=colors[method], **look)
+            axis.plot(at, shares, "--" if is_slow else "-", color=colors[method], lw=1.2 if is_again else 2.5)
         published = PUBLISHED["neural_sort"][size][0]
-        axis.axhline(published, color="#8A8FA3", ls=":", label=f"NeuralSort in the paper: {published:.3f}")
-        axis.set(xlabel="steps of 20 lists", ylabel="share of lists sorted perfectly", ylim=(0, 1))
-        axis.set_title(f"Lists of {size} numbers of four digits", loc="left")
-        axis.legend(frameon=False, fontsize=9)
+        axis.axhline(published, color="#8A8FA3", ls=":", lw=2)
+        axis.annotate(
+            f"NeuralSort in the paper {published:.2f}",
+            (axis.get_xlim()[0], published),
+            (6, 5),
+            textcoords="offset points",
+            fontsize=13,
+            color="#5A5F73",
+        )
+        axis.set(ylim=(0, 1.02))
+        axis.set_title(f"{size} numbers of four digits", loc="left", fontsize=16)
+        axis.xaxis.set_major_locator(plt.MaxNLocator(4))
+        axis.tick_params(labelsize=13)
+    shown = [method for method in colors if any(run["options"]["method"] == method for run in runs)]
+    handles = [plt.Line2D([], [], color=colors[method], lw=4) for method in shown]
+    names = [NAMES[method] for method in shown]
+    if any(run["options"]["learning_rate"] <= 1e-4 for run in runs):
+        handles.append(plt.Line2D([], [], color=colors["neural_sort"], lw=2.5, ls="--"))
+        names.append("the paper's rate, 1e-4")
+    axes.flat[len(sizes)].legend(handles, names, loc="center", frameon=False, fontsize=16, labelspacing=0.8)
+    figure.supxlabel("steps of 20 lists", fontsize=15)
+    figure.supylabel("share of lists sorted perfectly", fontsize=15)
     harness.save_picture(figure, path)
 
 

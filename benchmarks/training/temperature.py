@@ -29,12 +29,19 @@ import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
+import keras_softsort as ks
 from keras_softsort import ops
 from keras_softsort.ops.core.deviations import in_deviations
 
 SIZE, HIDDEN, LISTS, TEST_LISTS = 10, 64, 16, 200
 TAUS = np.round(10.0 ** np.arange(-3, 2.01, 1 / 3), 5)
 WITHIN = 0.02
+# The names that a picture shows: of the losses with these operators.
+CLASSES = {
+    f"{each().name}_loss": each.__name__
+    for each in map(vars(ks.losses).get, ks.losses.__all__)
+    if isinstance(each, type) and issubclass(each, ks.ScoreLoss) and each is not ks.ScoreLoss
+}
 LOSSES: dict[str, Callable[..., tf.Tensor]] = {
     **{
         f'spearman_loss, "{method}"': functools.partial(ops.spearman_loss, method=method)
@@ -154,7 +161,7 @@ def draw(found: Sequence[harness.Row], path: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     names = list(dict.fromkeys(row["loss"] for row in found))
-    figure, axes = plt.subplots(3, 4, figsize=(11, 7), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(4, 3, figsize=(10, 11), sharex=True, sharey=True, layout="constrained")
     for axis, name in zip(axes.flat, names, strict=False):
         for scale, style in (('"std"', {"color": "#1F6F6B", "lw": 2.5}), ("None", {"color": "#C98A1B", "lw": 1.5})):
             means = next(
@@ -163,13 +170,15 @@ def draw(found: Sequence[harness.Row], path: Path) -> None:
             axis.semilogx(TAUS, means, label=f"scale={scale}", **style)
             if scale != "None":
                 axis.axvspan(*plateau(np.array(means)), color=style["color"], alpha=0.12, lw=0)
-        axis.set_title(name, loc="left", fontsize=9)
-        axis.set_xticks([0.001, 0.01, 0.1, 1, 10, 100])
+        operator, _, method = name.partition(", ")
+        axis.set_title(", ".join(part for part in (CLASSES[operator], method) if part), loc="left", fontsize=13)
+        axis.set_xticks([0.001, 0.1, 10])
+        axis.tick_params(labelsize=13)
     for axis in axes.flat[len(names) :]:
         axis.set_axis_off()
-    axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), frameon=False, loc="center")
-    figure.supxlabel("tau")
-    figure.supylabel("Spearman correlation on held-out lists")
+    axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), frameon=False, loc="center", fontsize=16)
+    figure.supxlabel("tau", fontsize=15)
+    figure.supylabel("Spearman correlation on held-out lists", fontsize=15)
     harness.save_picture(figure, path)
 
 

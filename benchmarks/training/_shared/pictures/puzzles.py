@@ -18,7 +18,7 @@ def draw_puzzles(grids: dict[int, dict[str, np.ndarray]], path: Path) -> Path:
     """
     rows = len(next(iter(next(iter(grids.values())).values())))
     figure = plt.figure(figsize=(6.2 * len(grids), 1.5 * rows + 0.9), layout="constrained", facecolor="white")
-    figure.suptitle("Images not seen before, reassembled from shuffled pieces", fontsize=15, color=INK)
+    figure.suptitle("Unseen images, reassembled from pieces (red: a piece at a wrong place)", fontsize=17, color=INK)
     groups = np.atleast_1d(figure.subfigures(1, len(grids), wspace=0.04))
     for group, (k, columns) in zip(groups, grids.items(), strict=True):
         truth = list(columns.values())[-1]
