@@ -192,8 +192,8 @@ def ranks_mask(mask: Any, count: int | None = None, axis: int = 1) -> Any:
         return mask
     ops = keras.ops if IS_KERAS_3 else tf  # Keras 3 calls `compute_mask` with symbolic masks, which only it can add up
     valid, before = ops.cast(mask, "int32"), (slice(None),) * axis
-    counts = ops.cumsum(valid, axis=axis)[(*before, slice(-1, None))]
-    return (ops.cumsum(ops.ones_like(valid), axis=axis) <= counts)[(*before, slice(count))]
+    last, first = (*before, slice(-1, None)), (*before, slice(count))
+    return (ops.cumsum(ops.ones_like(valid), axis=axis) <= ops.cumsum(valid, axis=axis)[last])[first]
 
 
 def known_shape(input_shape: Any) -> Any:

@@ -29,7 +29,7 @@ def _name(loss: type) -> str:
     return f"keras_softsort_{name}" if name in tfr.keras.losses.RankingLossKey.all_keys() else name
 
 
-_CLASSES = [getattr(losses, name) for name in losses.__all__ if isinstance(getattr(losses, name), type)]
+_CLASSES = [each for each in (getattr(losses, name) for name in vars(losses)["__all__"]) if isinstance(each, type)]
 LOSSES: dict[str, type] = {
     _name(each): each for each in _CLASSES if issubclass(each, losses.ScoreLoss) and each is not losses.ScoreLoss
 }

@@ -141,8 +141,8 @@ class SoftSortLayer(PermutationLayer):
         axis: int = -1,
         **kwargs: Any,
     ) -> None:
-        options = {"hard": hard, "direction": direction, "scale": scale, "axis": axis}
-        super().__init__(tau, returns=returns, top_k=top_k, **options, **kwargs)
+        options: dict[str, Any] = {"hard": hard, "direction": direction, "scale": scale, "axis": axis, **kwargs}
+        super().__init__(tau, returns=returns, top_k=top_k, **options)
         self._keep_options(power=arguments.positive_number("power", power))
 
     def permutation(self, scores: Any, tau: Any, **options: Any) -> tf.Tensor:
