@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -53,6 +54,8 @@ myst_substitutions = {"source": f"The source is in [the repository]({repository}
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_timeout = 120
+# The extra `docs` installs KerasTuner. Without it this page is shown without its results.
+nb_execution_excludepatterns = [] if importlib.util.find_spec("keras_tuner") else ["recipes/hyperparameters.md"]
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_output_stderr = "remove"  # TensorFlow's notes at its import
