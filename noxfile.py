@@ -147,6 +147,8 @@ def exports(session: nox.Session) -> None:
     """The models that LiteRT and ONNX run, and those that they do not, as docs/guides/export-anywhere.md says."""
     session.install(NO_COMPILE, ".[test,onnx]")
     session.run("pytest", "-q", "tests/serving/test_export_formats.py", "--everything", env=ENVIRONMENT)
+    page = "tests/test_doctests.py::test_blocks_of_pages_run[export-anywhere.md]"
+    session.run("pytest", "-q", page, "--everything", env=ENVIRONMENT)
 
 
 @nox.session

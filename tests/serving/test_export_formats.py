@@ -136,3 +136,28 @@ def test_the_table(name, form, cell, tmp_path):
     found = run(folder, request)
     for key, wanted in signature(**{key: tf.constant(value) for key, value in request.items()}).items():
         np.testing.assert_allclose(found[key], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.nightly
+@needs_export
+@pytest.mark.filterwarnings("ignore")  # of the converters and of TensorFlow's interpreter
+def test_weights_in_int8(tmp_path):
+    """Keras' int8 goes to ONNX and not to LiteRT, which has its own."""
+    pytest.importorskip("onnxruntime")
+    model, x = model_of(keras.layers.Dense(1), numbers(5, 8, 16))
+    wanted = model.predict(x, verbose=0)
+    model.export(str(tmp_path / "plain"), verbose=False)
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "plain"))
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    runner = tf.lite.Interpreter(model_content=converter.convert()).get_signature_runner()
+    (name,) = runner.get_input_details()
+    (found,) = runner(**{name: x}).values()
+    np.testing.assert_allclose(found, wanted, atol=0.05 * wanted.std())
+    model.quantize("int8")
+    wanted = model.predict(x, verbose=0)
+    model.export(str(tmp_path / "int8"), verbose=False)
+    (name,) = tf.saved_model.load(str(tmp_path / "int8")).signatures["serving_default"].structured_input_signature[1]
+    (found,) = run_onnx(tmp_path / "int8", {name: x}).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(Exception, match=r"must be|failed"):
+        run_lite(tmp_path / "int8", {name: x})

@@ -20,8 +20,9 @@ def is_of_an_engine(block):
 
 
 def is_of_a_missing_framework(block):
-    """Whether it runs with JAX or PyTorch, which is not installed: `nox -s frameworks` installs them."""
-    return any(f"import {name}" in block and importlib.util.find_spec(name) is None for name in ("jax", "torch"))
+    """Whether it runs with JAX, PyTorch or onnxruntime, which is not installed: sessions of nox install them."""
+    names = ("jax", "torch", "onnxruntime")
+    return any(f"import {name}" in block and importlib.util.find_spec(name) is None for name in names)
 
 
 def is_tf_ranking(block):
