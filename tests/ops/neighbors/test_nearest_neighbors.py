@@ -7,6 +7,7 @@ from support.gradients import check_gradients
 from support.oracles import neighbors as oracles
 
 from keras_softsort import ops
+from keras_softsort.ops.neighbors import _exact
 
 pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(3)
@@ -22,6 +23,32 @@ def test_neighbors_are_those_of_a_sort(distance, options):
         ids, distances = oracles.nearest(query, REFERENCES, 4, distance)
         np.testing.assert_array_equal(found.neighbors[i], ids)
         np.testing.assert_allclose(found.distances[i], distances, rtol=1e-9)
+
+
+@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
+@pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.slow)])
+def test_few_references_have_the_neighbors_of_a_search(distance, jit_compile, monkeypatch):
+    """With copies, far from 0, and with queries that are NaN, infinite, too long, or zero."""
+    references = np.float32(np.concatenate([1e4 + RNG.integers(0, 3, (60, 3)), RNG.normal(size=(27, 3))]))
+    references[70] = 0
+    references[82:] = references[[61, 62, 63, 64, 75]]
+    queries = np.concatenate([references[[3, 61, 70, 75]], np.float32(RNG.normal(size=(5, 3)))])
+    queries[4, 1], queries[5, 0], queries[6], queries[7] = np.nan, np.inf, 3e18, 1e38
+
+    def found():
+        def run(queries):
+            with tf.GradientTape() as tape:
+                tape.watch(queries)
+                found = ops.nearest_neighbors(queries, references, 6, distance=distance)
+                total = tf.reduce_sum(found.distances[:4])
+            return *found, tape.gradient(total, queries)[:4]
+
+        return tf.function(run, jit_compile=jit_compile)(tf.constant(queries))
+
+    of_few = found()
+    monkeypatch.setattr(_exact, "GATHERED_SIZE", 0)
+    for ours, searched in zip(of_few, found(), strict=True):
+        np.testing.assert_allclose(ours, searched, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("votes", ["count", "distance"])
