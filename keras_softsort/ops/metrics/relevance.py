@@ -195,26 +195,26 @@ def mrr(
 @of_relevant_items
 def hits_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The hits of each list."""
-    return tf.reduce_sum(_probability_of_first(ranked, relevant) * ranked.counted(k, relevant.dtype), axis=-1)
+    return _of_first(ranked, relevant, ranked.counted(k, relevant.dtype))
 
 
 @of_relevant_items
 def mrr_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
     """The reciprocal rank of the first relevant item of each list."""
-    reciprocals = ranked.counted(k, relevant.dtype) / ranked.ranks(relevant.dtype)
-    return tf.reduce_sum(_probability_of_first(ranked, relevant) * reciprocals, axis=-1)
+    return _of_first(ranked, relevant, ranked.counted(k, relevant.dtype) / ranked.ranks(relevant.dtype))
 
 
-def _probability_of_first(ranked: RankedLists, relevant: tf.Tensor) -> tf.Tensor:
-    """The probability [B, n] that a rank has the first relevant item, over all orders of tied items.
+def _of_first(ranked: RankedLists, relevant: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """The mean [B] of the value of the rank of the first relevant item, over all orders of tied items.
 
-    Of g tied items, r of them relevant, the one after i irrelevant ones is irrelevant with probability
-    `(g - i - r) / (g - i)`.
+    The `values` [n] of ranks do not grow. Of g tied items, r of them relevant, the one after i irrelevant ones is
+    irrelevant with probability `(g - i - r) / (g - i)`.
     """
     share, ties = ranked.at_ranks(relevant), ranked.ties
-    is_irrelevant = 1 - share
-    if ties is not None:
-        left = tf.cast(ties.last - ranked.own_ranks() + 1, share.dtype)
-        is_irrelevant = tf.nn.relu(left - share * ties.sizes(share.dtype)) / left
+    if ties is None:
+        return tf.reduce_max(share * values, axis=-1)
+    left = tf.cast(ties.last - ranked.own_ranks() + 1, share.dtype)
+    is_irrelevant = tf.nn.relu(left - share * ties.sizes(share.dtype)) / left
     none_until = tf.math.cumprod(is_irrelevant, axis=-1)
-    return tf.math.cumprod(is_irrelevant, axis=-1, exclusive=True) - none_until
+    is_first = tf.math.cumprod(is_irrelevant, axis=-1, exclusive=True) - none_until
+    return tf.reduce_sum(is_first * values, axis=-1)

@@ -11,7 +11,6 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
-from keras_softsort.ops.sampling.logsumexp import logsumexp
 
 
 @export
@@ -68,7 +67,7 @@ def _losses(lists: RankingLists, margin: float) -> tf.Tensor:
         is_pair = tf.logical_and(is_pair, tf.logical_and(lists.mask[:, :, tf.newaxis], lists.mask[:, tf.newaxis, :]))
     exponents = toward_one[:, :, tf.newaxis] + toward_zero[:, tf.newaxis, :]
     exponents = tf.where(is_pair, exponents, excluded(exponents.dtype))
-    batch, size = tf.unstack(tf.shape(scores))
-    # The exponent 0 is that of the 1 in the logarithm.
-    costs = logsumexp(tf.concat([tf.zeros([batch, 1], scores.dtype), tf.reshape(exponents, [batch, size * size])], 1))
-    return costs * lists.mean_weights()
+    # Relative to the largest exponent, or to 0, that of the 1 in the logarithm. The cost does not depend on it.
+    peak = tf.stop_gradient(tf.nn.relu(tf.reduce_max(exponents, axis=[1, 2])))
+    total = tf.reduce_sum(tf.exp(exponents - peak[:, tf.newaxis, tf.newaxis]), axis=[1, 2])
+    return (peak + tf.math.log1p(total + tf.math.expm1(-peak))) * lists.mean_weights()
