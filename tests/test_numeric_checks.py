@@ -8,7 +8,7 @@ import pathlib
 import pytest
 from support.processes import json_from
 
-pytestmark = [pytest.mark.default_stack_only, pytest.mark.nightly]
+pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
 
 def test_finite_data_raise_nothing():

@@ -15,7 +15,9 @@ from support.cases import objects, operators, relations
 
 SCORES = models.scores(3, 6)
 MASK = np.arange(6) < [[6], [4], [5]]
-LABELS = np.where(MASK, np.argsort(SCORES) + 1, -1).astype("float32")
+VALID = (np.argsort(SCORES) + 1).astype("float32")
+# The labels of Keras objects, padded or not.
+LABELS = [np.where(MASK, VALID, np.float32(-1)), VALID]
 
 
 def of_operators():
@@ -33,9 +35,12 @@ def of_keras_objects():
     for case in objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS]):
         yield case.cls.__name__, [lambda c=case: differentiated(lambda s: c.make()(c.inputs(s)), SCORES)]
     for case in objects.first_of_class(objects.LOSSES):
-        yield case.cls.__name__, [lambda c=case: differentiated(lambda s: of_loss(c, s), SCORES)]
+        yield (
+            case.cls.__name__,
+            [lambda c=case, y=labels: differentiated(lambda s: of_loss(c, s, y), SCORES) for labels in LABELS],
+        )
     for case in objects.first_of_class(objects.METRICS):
-        yield case.cls.__name__, [lambda c=case: of_metric(c)]
+        yield case.cls.__name__, [lambda c=case, y=labels: of_metric(c, y) for labels in LABELS]
 
 
 def differentiated(function, *inputs):
@@ -48,15 +53,15 @@ def differentiated(function, *inputs):
         tape.gradient(results, tensors)
 
 
-def of_loss(case, scores):
+def of_loss(case, scores, labels):
     for layer in case.predictors():
         scores = layer(scores)
-    return case.make()(case.labels(LABELS), scores)
+    return case.make()(case.labels(labels), scores)
 
 
-def of_metric(case):
+def of_metric(case, labels):
     metric = case.make()
-    metric.update_state(np.repeat(LABELS[..., np.newaxis], 2, 2) if case.subject.takes_topics else LABELS, SCORES)
+    metric.update_state(np.repeat(labels[..., np.newaxis], 2, 2) if case.subject.takes_topics else labels, SCORES)
     metric.result()
 
 
