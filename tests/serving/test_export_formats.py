@@ -48,8 +48,12 @@ MODELS = {
     "`SoftSortLayer`": lambda: scored(ks.SoftSortLayer(tau=0.5), 300),
     "`SoftRankLayer`": lambda: scored(ks.SoftRankLayer(tau=0.5)),
     '`SoftRankLayer(method="projection")`': lambda: scored(ks.SoftRankLayer(tau=0.5, method="projection")),
+    '`SoftRankLayer(method="lapsum")`': lambda: scored(ks.SoftRankLayer(tau=0.5, method="lapsum")),
     "`SoftTopKLayer`": lambda: scored(ks.SoftTopKLayer(3)),
     '`SoftTopKLayer(returns="membership")`': lambda: scored(ks.SoftTopKLayer(3, returns="membership")),
+    '`SoftTopKLayer(returns="membership")` from 65 items on': lambda: scored(
+        ks.SoftTopKLayer(3, returns="membership"), 65
+    ),
     '`SoftTopKLayer(returns="membership", method="neural_sort")`': lambda: scored(
         ks.SoftTopKLayer(3, returns="membership", method="neural_sort")
     ),

@@ -1,7 +1,8 @@
-"""LapSum: ranks and memberships by sums of Laplace distributions around the scores, in O(n log n).
+"""LapSum: ranks and memberships by sums of Laplace distributions around the scores.
 
-Sums over all other items decay exponentially along the sorted list. They are computed in float64, or in float32 on a
-TPU, so that scores far from 0 and low temperatures keep their precision.
+Short lists take all pairs, in the dtype of the scores. Differences of scores keep their digits far from 0. In longer
+lists, sums over all other items decay exponentially along the sorted list, and take O(n log n) time. They are computed
+in float64, or in float32 on a TPU.
 """
 
 from __future__ import annotations
@@ -10,14 +11,21 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.sorting._ordering import OrderedLists
+from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists, OrderedLists
+
+# The longest lists that take all pairs where orders do not. LiteRT, which has no float64, converts no longer ones.
+LONGEST_OF_PAIRS = 64
 
 
 def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
     """The rank `1/2 + sum_j F((s_j - s_i) / tau)` of valid items, with the Laplace distribution function F: [L, n].
 
-    It is the middle rank of an item's ties, plus half the decaying sum over lower scores, minus that over higher ones.
+    Along a sorted list it is the middle rank of an item's ties, plus half the decaying sum over lower scores, minus
+    half that over higher ones.
     """
+    if _by_pairs(lists):
+        return lists.of_valid(_counts(lists) + 0.5)
     positions, valid = _positions(lists)
     weights = tf.cast(valid, lists.scores.dtype)
     first, last = lists.ties()
@@ -27,18 +35,71 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
 
 def lapsum_membership(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
     """`F((s_i - b) / tau)` with the threshold b for which they sum to k: [L, n]."""
+    if _by_pairs(lists):
+        return _membership_by_pairs(lists, k)
     positions, valid = _positions(lists)
-    counts = tf.cast(lists.valid_counts(), positions.dtype)
-    # There is no threshold for k >= counts; its value is not used.
-    reachable = tf.minimum(tf.cast(k, positions.dtype), tf.maximum(counts, 1) - 0.5)
-    found = _threshold(tf.stop_gradient(positions), valid, reachable)
-    distance = _attached(found, positions, valid) - positions
-    below = distance < 0
-    zeros = tf.zeros_like(distance)
-    membership = tf.where(
-        below, tf.exp(tf.where(below, distance, zeros)) / 2, 1 - tf.exp(-tf.where(below, zeros, distance)) / 2
-    )
-    return lists.completed_membership(membership, positions, k)
+    found = _threshold(tf.stop_gradient(positions), valid, _reachable(lists, k, positions.dtype))
+    membership = _distribution(_attached(found, positions, valid) - positions)
+    return take(lists.completed_membership(membership, positions, valid, k), lists.ranks)
+
+
+def _by_pairs(lists: Lists) -> bool:
+    size = lists.scores.shape[1]
+    return by_comparison(size) or (size is not None and size <= LONGEST_OF_PAIRS)
+
+
+def _distribution(distance: tf.Tensor) -> tf.Tensor:
+    """F, the distribution function of the Laplace distribution."""
+    is_below, zero = distance < 0, tf.zeros([], distance.dtype)
+    below, above = tf.where(is_below, distance, zero), tf.where(is_below, zero, distance)
+    return tf.where(is_below, tf.exp(below) / 2, 1 - tf.exp(-above) / 2)
+
+
+def _reachable(lists: Lists, k: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The k [L, 1] of which there is a threshold; any number for k >= counts, where it is not used."""
+    return tf.minimum(tf.cast(k, dtype), tf.maximum(tf.cast(lists.valid_counts(), dtype), 1) - 0.5)
+
+
+def _in_units(lists: Lists, differences: tf.Tensor) -> tf.Tensor:
+    """`differences` of scores [L, n] or [L, n, n] in units of tau. Larger ones than `MAX_GAP` change no result."""
+    tau = lists.tau if differences.shape.rank == 2 else lists.tau[:, :, tf.newaxis]
+    largest = tf.stop_gradient(MAX_GAP[differences.dtype] * tau)
+    return tf.clip_by_value(differences, -largest, largest) / tau
+
+
+def _counts(lists: Lists) -> tf.Tensor:
+    """`sum_j F((s_j - s_i) / tau)` over the valid items j: [L, n]."""
+    shares = _distribution(_in_units(lists, lists.scores[:, tf.newaxis, :] - lists.scores[:, :, tf.newaxis]))
+    if lists.mask is not None:
+        shares = tf.where(lists.mask[:, tf.newaxis, :], shares, tf.zeros_like(shares))
+    return tf.reduce_sum(shares, axis=2)
+
+
+def _membership_by_pairs(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
+    """The memberships without an order: the threshold lies between the last item below k and the next one."""
+    scores = lists.scores
+    lowest = tf.constant(scores.dtype.min, scores.dtype)
+    valid = tf.ones_like(scores, tf.bool) if lists.mask is None else lists.mask
+    total, reachable = tf.cast(lists.valid_counts(), scores.dtype), _reachable(lists, k, scores.dtype)
+    reached = tf.logical_and(valid, tf.stop_gradient(_counts(lists)) <= reachable)
+    behind = tf.logical_and(valid, tf.logical_not(reached))
+    count = tf.reduce_sum(tf.cast(reached, scores.dtype), axis=1, keepdims=True)
+    held = tf.stop_gradient(scores)
+    last = -tf.reduce_max(tf.where(reached, -held, lowest), axis=1, keepdims=True)
+    following = tf.reduce_max(tf.where(behind, held, lowest), axis=1, keepdims=True)
+    # If there is no item on one side, the other one's sum decides.
+    last, following = tf.where(count > 0, last, following), tf.where(count < total, following, last)
+
+    def decaying_sum(distances: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+        decays = tf.exp(tf.where(counted, _in_units(lists, distances), lowest))
+        return tf.maximum(tf.reduce_sum(decays, axis=1, keepdims=True), 1)
+
+    sums = decaying_sum(last - held, reached), decaying_sum(held - following, behind)
+    from_last, offset = _between(sums, tf.stop_gradient(_in_units(lists, last - following)), count, total, reachable)
+    positions = _in_units(lists, tf.where(from_last, last, following) - scores)
+    found = tf.stop_gradient(offset)
+    membership = _distribution(_attached(found, positions, valid) - positions)
+    return lists.completed_membership(membership, positions, valid, k)
 
 
 def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
@@ -83,10 +144,7 @@ def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor
 
 
 def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
-    """The position [L, 1] at which `sum_i F(threshold - position_i)` over the valid ranks is `k` [L, 1].
-
-    Between two neighbors that sum is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation.
-    """
+    """The position [L, 1] at which `sum_i F(threshold - position_i)` over the valid ranks is `k` [L, 1]."""
     weights = tf.cast(valid, positions.dtype)
     size = tf.shape(positions)[1]
     before, after = _from_both_sides(positions, weights)
@@ -98,19 +156,27 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
     # Each contains the 1 of its own rank, if any is valid.
     left_sum, right_sum = (tf.maximum(take(sums, rank), 1) for sums, rank in ((before, left), (after, right)))
     left_end, right_end = take(positions, left), take(positions, right)
-    gap = right_end - left_end
-    excess = tf.cast(count, positions.dtype) - k
+    count, total = (tf.cast(each, positions.dtype) for each in (count, total))
+    from_left, offset = _between((left_sum, right_sum), right_end - left_end, count, total, k)
+    return tf.where(from_left, left_end, right_end) + offset
+
+
+def _between(
+    sums: tuple[tf.Tensor, tf.Tensor], gap: tf.Tensor, count: tf.Tensor, total: tf.Tensor, k: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The threshold between two neighbors: whether it is given from the left one, and its distance from that one.
+
+    `count` of `total` items are left of it. The sums decay from the two neighbors on. Between them, the sum of
+    memberships is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation. Its solution has two
+    forms, of which one has no cancellation and no underflow.
+    """
+    (left_sum, right_sum), excess = sums, count - k
     root = tf.sqrt(excess * excess + left_sum * right_sum * tf.exp(-gap))
-    # The solution has two forms: use the one without cancellation or underflow.
-    inside = tf.where(
-        excess > 0,
-        left_end - tf.math.log((root + excess) / left_sum),
-        right_end + tf.math.log((root - excess) / right_sum),
-    )
-    inside = tf.where(tf.equal(excess, 0), left_end + (gap - tf.math.log(right_sum / left_sum)) / 2, inside)
-    ahead = right_end + tf.math.log(2 * k / right_sum)
-    beyond = left_end - tf.math.log(2 * (tf.cast(total, positions.dtype) - k) / left_sum)
-    return tf.where(count < 1, ahead, tf.where(count < total, inside, beyond))
+    inside = tf.where(excess > 0, -tf.math.log((root + excess) / left_sum), tf.math.log((root - excess) / right_sum))
+    inside = tf.where(tf.equal(excess, 0), (gap - tf.math.log(right_sum / left_sum)) / 2, inside)
+    ahead, beyond = tf.math.log(2 * k / right_sum), -tf.math.log(2 * (total - k) / left_sum)
+    offset = tf.where(count < 1, ahead, tf.where(count < total, inside, beyond))
+    return tf.logical_or(count >= total, tf.logical_and(count >= 1, excess >= 0)), offset
 
 
 def _attached(threshold: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

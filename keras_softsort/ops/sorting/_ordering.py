@@ -82,19 +82,22 @@ class OrderedLists(Lists):
         apart = tf.cast(tf.stop_gradient(take(padded, tf.maximum(origin, 0))), dtype) - tf.cast(scores, dtype)
         return in_temperatures(apart, self.tau), tf.range(tf.shape(self.scores)[1]) < self.valid_counts()
 
-    def completed_membership(self, shares: tf.Tensor, positions: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
-        """Memberships of items in the k [B, 1] largest from the `shares` [B, n] of ranks with these `positions`.
+    def completed_membership(
+        self, shares: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor
+    ) -> tf.Tensor:
+        """The memberships in the k [B, 1] largest, of which `shares` [B, n] are right if more than k items are valid.
 
-        If at most k items are valid, they get 1, and the masked ones share the rest evenly.
+        Otherwise valid items get 1, and masked ones share the rest evenly. All arguments are in the same order.
         """
         counts = self.valid_counts()
         # 1 for every item, or NaN for a list with a score that is not finite.
         everyone = tf.where(tf.math.is_nan(positions), positions, tf.ones_like(positions))
         shares = tf.where(counts <= k, everyone, shares * everyone)
-        size = tf.shape(positions)[1]
-        rest = tf.maximum(k - counts, 0) / tf.maximum(size - counts, 1)
-        shares = tf.where(tf.range(size) < counts, shares, tf.cast(rest, shares.dtype) * everyone)
-        return take(tf.cast(shares, self.scores.dtype), self.ranks)
+        if self.mask is not None:
+            missing, masked = tf.maximum(k - counts, 0), tf.maximum(tf.shape(positions)[1] - counts, 1)
+            rest = tf.cast(missing, shares.dtype) / tf.cast(masked, shares.dtype)
+            shares = tf.where(valid, shares, rest * everyone)
+        return tf.cast(shares, self.scores.dtype)
 
     def ties(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The first and the last rank [B, n] with the same score as each rank."""

@@ -14,6 +14,7 @@ from support.oracles import projection as truth
 
 import keras_softsort as ks
 from keras_softsort import ops
+from keras_softsort.ops.sorting import _lapsum
 
 TAU = 0.7
 
@@ -186,3 +187,28 @@ def test_errors():
         ops.soft_top_k_membership(scores, 7)
     with pytest.raises(ValueError, match="k must be at least 1, got 0"):
         ops.soft_top_k_membership(scores, 0)
+
+
+@BOTH
+@pytest.mark.default_stack_only
+def test_short_lists_take_all_pairs_with_the_results_of_long_ones(op, monkeypatch):
+    scores = np.concatenate([SCORES, [[2.0, 2.0, -1e3, 1e3, 2.0, 0.5], [0.1] * 6]])
+    mask = np.concatenate([MASK, [[True] * 6, [True, True, False, True, True, True]]])
+    value, slopes = run(op, scores, TAU, mask)
+    monkeypatch.setattr(_lapsum, "LONGEST_OF_PAIRS", 0)
+    expected, expected_slopes = run(op, scores, TAU, mask)
+    np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-13)
+    for slope, expected_slope in zip(slopes, expected_slopes, strict=True):
+        np.testing.assert_allclose(slope, expected_slope, rtol=1e-9, atol=1e-10)
+
+
+@BOTH
+@pytest.mark.default_stack_only
+def test_short_lists_take_no_float64(op):
+    def dtypes(size):
+        function = tf.function(lambda s: OPS[op][0](s, TAU, mask=s > -1), autograph=False)
+        graph = function.get_concrete_function(tf.TensorSpec([2, size], tf.float32)).graph
+        return {output.dtype for each in graph.get_operations() for output in each.outputs}
+
+    assert tf.float64 not in dtypes(_lapsum.LONGEST_OF_PAIRS)
+    assert tf.float64 in dtypes(_lapsum.LONGEST_OF_PAIRS + 1)

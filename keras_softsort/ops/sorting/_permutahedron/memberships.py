@@ -9,6 +9,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
+from keras_softsort.ops.core.order import take
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 # The threshold lies between -2 and 0. So many halvings leave an interval of float64's resolution.
@@ -19,7 +20,7 @@ def projected_membership(lists: OrderedLists, k: tf.Tensor, entropic: bool) -> t
     """`clip(z_i - b, 0, 1)`, or with `entropic` `min(exp(z_i - b), 1)`, where b makes them sum to k: [L, n]."""
     positions, valid = lists.positions(tf.minimum(k, lists.valid_counts()) - 1)
     shares = _entropic_shares(-positions, valid, k) if entropic else _shares(-positions, valid, k)
-    return lists.completed_membership(shares, positions, k)
+    return take(lists.completed_membership(shares, positions, valid, k), lists.ranks)
 
 
 def _shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
