@@ -498,3 +498,15 @@ def test_compute_loss_with_dictionaries():
     before = float(boxes_loss()(y, model(x)))
     model.fit(x, y, epochs=12, batch_size=16, verbose=0)
     assert float(boxes_loss()(y, model(x))) < 0.5 * before
+
+
+def test_int64_is_no_part_of_a_compiled_set_loss():
+    def losses(targets, predictions):
+        def square(y, x):
+            return tf.math.squared_difference(y[:, :, tf.newaxis], x[:, tf.newaxis])
+
+        return ks.ops.set_loss(targets, predictions, square, tf.math.squared_difference)
+
+    run = tf.function(losses, jit_compile=True)
+    program = run.experimental_get_compiler_ir(tf.zeros([3, 8]), tf.zeros([3, 12]))(stage="hlo")
+    assert "s64[3" not in program

@@ -96,7 +96,7 @@ def set_loss(
     cost = _result("pair_cost", pair_cost, targets, fixed, m=target, n=prediction)
     matching = matched_pairs(cost, target_mask, prediction_mask)
     pairs, targets_count, predictions_count = (
-        tf.math.count_nonzero(mask, axis=1) for mask in (matching.row_matched, target_mask, prediction_mask)
+        tf.reduce_sum(tf.cast(mask, tf.int32), axis=1) for mask in (matching.row_matched, target_mask, prediction_mask)
     )
     failed = pairs < tf.minimum(targets_count, predictions_count)  # fewer than the valid items allow
     if arguments.boolean("skip_nan", skip_nan):
