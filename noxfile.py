@@ -28,6 +28,10 @@ COMPILERS = (
     *("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.52"),
     *("jax-cuda12-plugin==0.10.2", "jax-cuda12-pjrt==0.10.2", "nvidia-cuda-nvcc-cu12==12.9.86"),
 )
+NIGHTLIES = ("tf-nightly", "keras-nightly", "tfp-nightly", "tf_keras-nightly")
+WITH_NIGHTLIES = ("pytest", "pytest-xdist", "hypothesis", "pandas", "scipy", "scikit-learn", "statsmodels")
+# What a change of Keras or of a private name of TensorFlow breaks first.
+OF_NIGHTLIES = ("tests/test_battery.py", "tests/test_imports.py", "tests/test_private_names.py", "tests/losses")
 ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "2",  # only what goes wrong: TensorFlow's own start-up notes are no news
     "PYTHONDONTWRITEBYTECODE": "",  # else every process that tests start compiles all of TensorFlow again
@@ -192,6 +196,15 @@ def oldest(session: nox.Session) -> None:
 def newest(session: nox.Session) -> None:
     """A smoke test with the newest versions that pip finds."""
     run_smoke_test(session, ".")
+
+
+@nox.session
+def nightlies(session: nox.Session) -> None:
+    """The tests of objects, losses and their saved files with last night's TensorFlow, Keras and Probability."""
+    session.install(NO_COMPILE, "--pre", "--upgrade", *NIGHTLIES, *WITH_NIGHTLIES)
+    # The package needs `tensorflow`, which would be installed over `tf-nightly`.
+    session.install(NO_COMPILE, "--no-deps", ".")
+    session.run(*PYTEST, *(session.posargs or OF_NIGHTLIES), env=ENVIRONMENT)
 
 
 @nox.session(python=tf_ranking_python() or False)
