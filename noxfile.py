@@ -201,7 +201,7 @@ def newest(session: nox.Session) -> None:
 @nox.session
 def nightlies(session: nox.Session) -> None:
     """The tests of objects, losses and their saved files with last night's TensorFlow, Keras and Probability."""
-    session.install(NO_COMPILE, "--pre", "--upgrade", *NIGHTLIES, *WITH_NIGHTLIES)
+    session.install(NO_COMPILE, "--upgrade", *NIGHTLIES, *WITH_NIGHTLIES)
     # The package needs `tensorflow`, which would be installed over `tf-nightly`.
     session.install(NO_COMPILE, "--no-deps", ".")
     session.run(*PYTEST, *(session.posargs or OF_NIGHTLIES), env=ENVIRONMENT)
