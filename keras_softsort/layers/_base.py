@@ -134,7 +134,7 @@ class SortingLayer(TemperatureLayer):
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of lists, with as many items as the layer needs."""
         shape = self.scores_shape(input_shape)
-        self._list_axis = self.axis % len(shape)
+        self._list_axis = range(len(shape))[self.axis]
         size = shape[self._list_axis]
         name = self._rows_option
         count = None if name is None else getattr(self, name)
@@ -150,7 +150,7 @@ class SortingLayer(TemperatureLayer):
                 raise ValueError(
                     f"{self.name}: axis must be an axis of the shape of the scores, {shape}, got {self.axis}"
                 )
-            if self.axis % len(shape) == 0:
+            if range(len(shape))[self.axis] == 0:
                 raise ValueError(
                     f"{self.name}: axis must not be the batch, got {self.axis} for scores of shape {shape}"
                 )
@@ -162,10 +162,10 @@ class SortingLayer(TemperatureLayer):
     def result_shape(self, input_shape: Any, count: int | None = None, *, is_matrix: bool = False) -> Any:
         """The shape of the scores with `count` in place of the list size n, if it is given. A matrix has a last n."""
         shape = self.scores_shape(input_shape)
-        axis = self.axis % len(shape)
+        axis = range(len(shape))[self.axis]
         size = shape[axis]
         ranks = size if count is None else count
-        return layer_shape((*shape[:axis], ranks, *shape[axis + 1 :], *[size] * is_matrix))
+        return layer_shape((*shape[:axis], ranks, *shape[axis + 1 :], *([size] if is_matrix else [])))
 
     def split_scores(self, inputs: Any, mask: Any = None) -> tuple[Any, Any, Any]:
         """The scores, the temperature to use, and the mask of the scores."""
@@ -191,7 +191,7 @@ def ranks_mask(mask: Any, count: int | None = None, axis: int = 1) -> Any:
     if mask is None or len(mask.shape) <= axis:
         return mask
     ops = keras.ops if IS_KERAS_3 else tf  # Keras 3 calls `compute_mask` with symbolic masks, which only it can add up
-    valid, before = ops.cast(mask, "int32"), (slice(None),) * axis
+    valid, before = ops.cast(mask, "int32"), tuple(slice(None) for _ in range(axis))
     last, first = (*before, slice(-1, None)), (*before, slice(count))
     return (ops.cumsum(ops.ones_like(valid), axis=axis) <= ops.cumsum(valid, axis=axis)[last])[first]
 
