@@ -29,6 +29,19 @@ def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
     return take(group_sums(values, first, list_size(values)), first)
 
 
+def tie_means(values: tf.Tensor, keys: tf.Tensor, order: tf.Tensor, ranks: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+    """The mean of the `values` of the items that are tied with that at each rank: [B, n].
+
+    The `values` and `keys` [B, n] are in the order of the list, and `ranks` are the `tied_ranks`.
+    """
+    if not by_comparison(keys.shape[1]):
+        first, last = ranks
+        return tie_sums(take(values, order), first) / tf.cast(last - first + 1, values.dtype)
+    tied, zero = tf.equal(keys[:, tf.newaxis], keys[..., tf.newaxis]), tf.zeros([], values.dtype)
+    sums = tf.reduce_sum(tf.where(tied, values[:, tf.newaxis], zero), axis=2)
+    return take(sums / tf.reduce_sum(tf.cast(tied, values.dtype), axis=2), order)
+
+
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
     if by_comparison(values.shape[1]):

@@ -19,7 +19,9 @@ WEIGHTS = RNG.random((40, 9)).astype("float32")
 METRICS = {
     "kendall_tau": lambda mask: ks.ops.kendall_tau(FIRST, SECOND, mask=mask),
     "spearman_correlation": lambda mask: ks.ops.spearman_correlation(FIRST, SECOND, mask=mask),
-    "ordered_pair_accuracy": lambda mask: ks.ops.ordered_pair_accuracy(FIRST, SECOND, mask=mask, weights=WEIGHTS),
+    "ordered_pair_accuracy": lambda mask: ks.ops.ordered_pair_accuracy(
+        FIRST, SECOND, mask=mask, weights=WEIGHTS, ties="position"
+    ),
     "ordered_pair_accuracy with ties": lambda mask: ks.ops.ordered_pair_accuracy(FIRST, SECOND, mask=mask, ties="mean"),
 }
 

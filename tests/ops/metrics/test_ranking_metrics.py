@@ -8,6 +8,7 @@ from support import modes
 from support.oracles import ranking_metrics as oracle
 
 import keras_softsort as ks
+from keras_softsort.ops.core.target import lowering_for
 
 OF_TOPICS = ("alpha_dcg", "precision_ia")
 OF_GAINS = ("ndcg", "dcg")
@@ -81,6 +82,16 @@ def test_modes(name, mode):
     assert (found.shape, found.dtype) == ([2, 3], tf.float32)
     wanted = expected(name, scores, labels, mask, weights)
     np.testing.assert_allclose(np.ravel(found), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ties_are_compared_by_pairs_on_a_gpu(name):
+    scores, labels, mask, weights = lists(name, count=6)
+    with lowering_for("gpu"):
+        found = tf.function(getattr(ks.ops, name), autograph=False)(
+            tf.constant(scores), tf.constant(labels), mask=mask, weights=weights
+        )
+    np.testing.assert_allclose(found, expected(name, scores, labels, mask, weights), atol=1e-12)
 
 
 def test_every_label_with_a_gain_is_a_topic_of_alpha_dcg():
