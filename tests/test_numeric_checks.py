@@ -1,6 +1,7 @@
 """TensorFlow's own search for NaN, `tf.debugging.enable_check_numerics`, must find none in the package on finite data.
 
-It raises where any operation gives NaN or infinity, also where both are expected and left out afterwards.
+It raises where any operation gives NaN or infinity, also where both are expected and left out afterwards, and where a
+graph, as that of `fit`, holds such a constant.
 """
 
 import pathlib

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort._internal.not_a_number import or_nan
+
 DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 
@@ -217,7 +219,7 @@ def temperature(tau: Any, dtype: tf.DType, tensor: tf.Tensor | None = None, inne
         raise ValueError(f"tau must be a scalar or have the shape of the leading axes, {leading}, got shape {given}")
     # Compared before the cast, which may round a positive temperature to 0.
     positive = tf.maximum(tf.cast(tau, dtype), tf.constant(dtype_tiny(dtype), dtype))
-    return tf.where(tau > 0, positive, tf.constant(math.nan, dtype))
+    return or_nan(positive, ~(tau > 0))
 
 
 def dtype_tiny(dtype: tf.DType) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort._keras.compat import share_of_replica
 from keras_softsort._targets.layout import ListInputs, list_inputs
 from keras_softsort.ops.core.segments import by_segment
@@ -58,7 +58,7 @@ class Lists(NamedTuple):
         """These lists with NaN for all labels of a list that has a NaN label."""
         labels = self.labels
         has_nan = tf.reduce_any(tf.math.is_nan(labels), axis=-1, keepdims=True)
-        return self._replace(given_labels=tf.where(has_nan, tf.constant(math.nan, labels.dtype), labels))
+        return self._replace(given_labels=or_nan(labels, has_nan))
 
     def failed(self, scores: tf.Tensor) -> tf.Tensor:
         """Whether each list holds a NaN label or a NaN among `scores` [B, n], which are 0 where masked: [B]."""

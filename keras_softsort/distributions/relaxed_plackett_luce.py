@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +13,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.distributions._base import OrderDistribution, tau_parameter
 from keras_softsort.ops.core.axes import broadcast_leading
+from keras_softsort.ops.core.temperature import is_minus_infinity
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import sort_arguments
 
@@ -119,7 +119,7 @@ class RelaxedPlackettLuce(OrderDistribution):
     def _batch(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Logits and whether each item can be chosen, both with the full batch shape, and tau; each is read once."""
         logits, tau = self._wide_logits(), tf.convert_to_tensor(self.tau)
-        possible = tf.not_equal(logits, -math.inf)  # NaN counts as possible, so that it appears in the result
+        possible = tf.logical_not(is_minus_infinity(logits))  # NaN counts as possible, so that it appears in the result
         if self.mask is not None:
             possible = tf.logical_and(self.mask, possible)
         logits, possible, _ = broadcast_leading([logits, possible, tau], [1, 1, 0])

@@ -1,6 +1,7 @@
 """The public objects that raise on finite data under `tf.debugging.enable_check_numerics()`: printed as JSON by `main`.
 
-Calls run op by op. A check raises at the first operation that gives NaN or infinity, forward or backward.
+Calls run op by op, and each call of a Keras object in a graph too, as in `fit`. A check raises at the first operation
+that gives NaN or infinity, forward or backward; in a graph also at a constant.
 """
 
 import json
@@ -31,16 +32,13 @@ def of_operators():
 
 
 def of_keras_objects():
-    """By name, the calls of each layer, loss and metric."""
+    """By name, the calls of each layer, loss and metric, which build it the first time."""
     for case in objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS]):
-        yield case.cls.__name__, [lambda c=case: differentiated(lambda s: c.make()(c.inputs(s)), SCORES)]
+        yield case.cls.__name__, [of_layer(case)]
     for case in objects.first_of_class(objects.LOSSES):
-        yield (
-            case.cls.__name__,
-            [lambda c=case, y=labels: differentiated(lambda s: of_loss(c, s, y), SCORES) for labels in LABELS],
-        )
+        yield case.cls.__name__, [of_loss(case, labels) for labels in LABELS]
     for case in objects.first_of_class(objects.METRICS):
-        yield case.cls.__name__, [lambda c=case, y=labels: of_metric(c, y) for labels in LABELS]
+        yield case.cls.__name__, [of_metric(case, labels) for labels in LABELS]
 
 
 def differentiated(function, *inputs):
@@ -53,16 +51,41 @@ def differentiated(function, *inputs):
         tape.gradient(results, tensors)
 
 
-def of_loss(case, scores, labels):
-    for layer in case.predictors():
-        scores = layer(scores)
-    return case.make()(case.labels(labels), scores)
+def of_layer(case):
+    layer = case.make()
+    return lambda: differentiated(lambda scores: layer(case.inputs(scores)), SCORES)
+
+
+def of_loss(case, labels):
+    loss, layers, labels = case.make(), case.predictors(), case.labels(labels)
+
+    def run(scores):
+        for layer in layers:
+            scores = layer(scores)
+        return loss(labels, scores)
+
+    return lambda: differentiated(run, SCORES)
 
 
 def of_metric(case, labels):
     metric = case.make()
-    metric.update_state(np.repeat(labels[..., np.newaxis], 2, 2) if case.subject.takes_topics else labels, SCORES)
-    metric.result()
+    labels = np.repeat(labels[..., np.newaxis], 2, 2) if case.subject.takes_topics else labels
+
+    def run():
+        metric.update_state(labels, SCORES)
+        metric.result()
+
+    return run
+
+
+def traced(call):
+    """The call within a graph, which has no other results."""
+
+    @tf.function(autograph=False)
+    def run():
+        call()
+
+    return run
 
 
 def raised(call):
@@ -78,6 +101,11 @@ def raised(call):
 
 def main():
     tf.debugging.enable_check_numerics()
+    found = {}
     with tracing.eager_calls_traced(False):
-        found = [(name, [*map(raised, calls)]) for name, calls in [*of_operators(), *of_keras_objects()]]
-    print(json.dumps({name: message for name, messages in found for message in messages if message}))
+        for name, calls in of_operators():
+            found[name] = [*map(raised, calls)]
+        for name, calls in of_keras_objects():
+            found[name] = [*map(raised, calls)]
+            found[f"{name}, traced"] = [*map(raised, map(traced, calls))]
+    print(json.dumps({name: message for name, messages in found.items() for message in messages if message}))

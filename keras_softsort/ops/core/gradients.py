@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import tensorflow as tf
 
+from keras_softsort._internal.not_a_number import zero_or_nan
 from keras_softsort.ops.core.tracing import is_watched
 
 
@@ -20,7 +19,7 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
 
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
     """Make `result` NaN where `failed` holds, with a NaN gradient for it and each of `anchors`, which broadcast."""
-    poison = tf.where(failed, tf.constant(math.nan, result.dtype), tf.zeros([], result.dtype))
+    poison = zero_or_nan(failed, result.dtype)
     for anchor in anchors:
         # Without the inner `tf.where`, the NaN would reach the gradient of other lists, since 0 * NaN is NaN.
         result += poison * tf.cast(tf.where(failed, anchor, tf.zeros_like(anchor)), result.dtype)

@@ -8,11 +8,11 @@ scans one column of every matrix, or flips one pair of the path that its search 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.temperature import is_nan_or_infinity
@@ -287,4 +287,4 @@ def exact_matching(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: t
     complete = tf.equal(pairs, tf.minimum(*sizes))[..., tf.newaxis, tf.newaxis]
     # Not one_hot, which in onnxruntime counts -1 from the end.
     exact = tf.cast(tf.equal(columns[..., tf.newaxis], tf.range(tf.shape(logits)[-1])), logits.dtype)
-    return tf.where(complete, exact, tf.constant(math.nan, logits.dtype))
+    return or_nan(exact, ~complete)

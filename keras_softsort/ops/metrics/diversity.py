@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.metrics.ranked_lists import (
@@ -142,4 +142,4 @@ def topic_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> tuple[
 def item_labels(topics: tf.Tensor) -> tf.Tensor:
     """The largest label of each item: `[..., n]`; NaN if one is NaN."""
     has_nan = tf.reduce_any(tf.math.is_nan(topics), axis=-1)
-    return tf.where(has_nan, tf.constant(math.nan, topics.dtype), tf.reduce_max(topics, axis=-1))
+    return or_nan(tf.reduce_max(topics, axis=-1), has_nan)

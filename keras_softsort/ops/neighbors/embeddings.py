@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.not_a_number import or_nan
 
 
 def check_embedding_shapes(queries: Any, candidates: Any, k: int) -> None:
@@ -64,7 +64,7 @@ def agreement(queries: tf.Tensor, candidates: tf.Tensor, dtype: tf.DType) -> tf.
     equal = tf.cast(tf.equal(queries, candidates), dtype)
     if queries.dtype.is_integer:
         return equal
-    return tf.where(tf.math.is_nan(queries + candidates), tf.constant(math.nan, dtype), equal)
+    return or_nan(equal, tf.math.is_nan(queries + candidates))
 
 
 def bilinear(first: tf.Tensor, second: tf.Tensor, weights: Any, linear: tuple[Any, Any], bias: Any) -> tf.Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import math
 import numbers
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.not_a_number import zero_or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size, with_static_shape
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
@@ -185,7 +185,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             readable = lists.only_valid(has_meaning(lists.scores, lists.labels, *options))
             is_readable = readable if lists.mask is None else tf.equal(readable, lists.mask)
             # Added to the results of a list, and to the gradient of its scores.
-            poison = tf.where(tf.reduce_all(is_readable, axis=-1), _zero(lists.labels), math.nan)
+            poison = zero_or_nan(~tf.reduce_all(is_readable, axis=-1), lists.labels.dtype)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
                 labels=tf.where(readable, lists.labels, _zero(lists.labels)),

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.temperature import is_minus_infinity, is_nan_or_infinity
 
 # For a larger weight p, log(1 - p) is computed from the weights of the other items, since 1 - p loses precision. At
@@ -31,7 +32,7 @@ def _choice_weights(ratio: tf.Tensor, peak: tf.Tensor) -> tuple:
 
     Weights of 0 get no gradient, even if the gradient of their result is not finite.
     """
-    weights = tf.where(is_nan_or_infinity(peak), tf.constant(math.nan, ratio.dtype), tf.nn.softmax(ratio))
+    weights = or_nan(tf.nn.softmax(ratio), is_nan_or_infinity(peak))
     zero = tf.zeros([], ratio.dtype)
     weights = tf.where(is_minus_infinity(peak), zero, weights)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -153,7 +152,7 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
 
     found = tf.where(can_be_chosen, costs(tf.where(can_be_chosen, scores, zero)), zero)
     is_refused = tf.logical_and(tf.logical_not(can_be_chosen), tf.reduce_any(counts, axis=2))
-    return tf.where(is_refused, tf.constant(math.inf, scores.dtype), found)
+    return tf.where(is_refused, -tf.math.log(tf.cast(~is_refused, found.dtype)), found)
 
 
 def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:

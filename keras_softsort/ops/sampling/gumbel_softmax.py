@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -10,6 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import moved_axis, with_static_shape
 from keras_softsort.ops.core.gradients import straight_through
@@ -136,7 +136,7 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
         keys = tf.where(is_allowed, keys, tf.constant(keys.dtype.min, keys.dtype))
     # NaN for a list with a NaN or +inf, whose results then are NaN.
     failed = tf.reduce_any(is_nan_or_infinity(logits) & is_allowed, axis=-1, keepdims=True)
-    tau = tf.where(failed, tf.constant(math.nan, logits.dtype), choice.tau)
+    tau = or_nan(choice.tau, failed)
     soft = relaxed_choice(keys, tau) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
     if choice.k > 1 or choice.mask is not None:
         soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.deviations import in_deviations
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
@@ -125,7 +125,7 @@ def flat_lists(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direct
     finite = tf.math.is_finite(scores)
     # A NaN temperature makes every result and gradient of this list NaN, and of no other list. The order stays valid.
     all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
-    tau = tf.where(all_finite, tau, tf.constant(math.nan, scores.dtype))
+    tau = or_nan(tau, ~all_finite)
     scores = tf.where(finite, scores, tf.zeros_like(scores))
     return Lists(scores, tau, mask, keys=tf.stop_gradient(scores))
 

@@ -7,12 +7,12 @@ axes and dtype back at the end. Called eagerly, each function here is one trace 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import deviations
 from keras_softsort.ops.core.gradients import straight_through
@@ -207,12 +207,12 @@ def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> 
     """`values` [B, n, d], 0 where masked, in exact order; NaN at valid ranks of a list that is not a number."""
     exact = take(values, lists.order[:, :top_k])
     is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), _leading_ranks(lists, top_k) < lists.valid_counts())
-    return tf.where(is_invalid[:, :, tf.newaxis], tf.constant(math.nan, exact.dtype), exact)
+    return or_nan(exact, is_invalid[:, :, tf.newaxis])
 
 
 def _or_nan(lists: Lists, result: tf.Tensor) -> tf.Tensor:
     """`result` [B, n], NaN for a list that is not a number."""
-    return tf.where(tf.math.is_nan(lists.tau), tf.constant(math.nan, result.dtype), result)
+    return or_nan(result, tf.math.is_nan(lists.tau))
 
 
 def _of_lists(lists: Lists, values: tf.Tensor) -> tf.Tensor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.gradients import straight_through
 from keras_softsort.ops.core.tracing import traced_if_eager
@@ -76,5 +76,5 @@ def _harden(permutation: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     _, rank_of_item = tf.while_loop(lambda rank, _: rank < count, take_best, (0, unassigned), maximum_iterations=count)
     hard = tf.equal(tf.range(count)[:, tf.newaxis], rank_of_item[:, tf.newaxis, :])
     is_invalid = tf.reduce_any(tf.math.is_nan(weights), axis=[1, 2], keepdims=True)
-    hard = tf.where(is_invalid, tf.constant(math.nan, weights.dtype), tf.cast(hard, weights.dtype))
+    hard = or_nan(tf.cast(hard, weights.dtype), is_invalid)
     return straight_through(tf.reshape(hard, tf.shape(permutation)), permutation)

@@ -122,7 +122,7 @@ def test_hard_metric_as_tau_goes_to_0(options):
     embeddings, labels = RNG.normal(size=(40, 4)), RNG.integers(0, 6, size=40)
     found = -ks.ops.retrieval_loss(embeddings, labels=labels, tau=1e-9, **options)
     wanted = in_batch(embeddings, labels, oracle=retrieval_oracles.hard_metric, **options)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
 
 
 def test_scikit_learn_agrees_as_tau_goes_to_0():

@@ -1,0 +1,19 @@
+"""NaN for what cannot be computed.
+
+Only what failed computes it. A constant would be found by `tf.debugging.enable_check_numerics` in each graph that holds
+it, although no result has it.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def zero_or_nan(failed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """NaN where `failed` holds, and 0 elsewhere."""
+    return tf.sqrt(tf.cast(tf.logical_not(failed), dtype) - 1)
+
+
+def or_nan(values: tf.Tensor, failed: tf.Tensor) -> tf.Tensor:
+    """`values`, or NaN where `failed` holds, which broadcasts; values there get no gradient."""
+    return tf.where(failed, zero_or_nan(failed, values.dtype), values)
