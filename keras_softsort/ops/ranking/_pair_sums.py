@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import ceil_division, list_size
 from keras_softsort.ops.core.order import descending, inverse, take
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.core.temperature import pair_scores, within_range
 from keras_softsort.ops.ranking._checks import TAU, Held, Rule
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
@@ -28,6 +29,9 @@ SHORT_SIZE = 128
 # The pairs of a tile, 16 MB in float32, and the smallest number of blocks into which a long list is cut. With b blocks
 # the tiles hold (1 + 1 / b) / 2 of all pairs of items.
 TILE_PAIRS, MIN_BLOCKS = 2**22, 5
+# The pairs of one tile where pairs are compared, since XLA stores few of them there. An H200 takes 5 to 8 times as long
+# for a loop over smaller tiles, at 256 lists of 200 items and 8 lists of 1,000.
+LARGEST_TILE = 2**26
 
 
 class PairOptions(NamedTuple):
@@ -148,7 +152,8 @@ def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> 
     if size is None:
         sums = tf.cond(is_one_tile(tf.shape(scores)), one_tile, tiles)
     else:
-        sums = one_tile() if size <= SHORT_SIZE and (batch or 1) * size * size <= TILE_PAIRS else tiles()
+        short, pairs = (size, LARGEST_TILE) if by_comparison(size) else (SHORT_SIZE, TILE_PAIRS)
+        sums = one_tile() if size <= short and (batch or 1) * size * size <= pairs else tiles()
     if options.is_mean():
         divisors = tf.maximum(sums.counts if options.counts_pairs() else _number_of_pairs(lists.sizes()), 1)
     elif options.normalization == "list":
