@@ -12,9 +12,10 @@ the largest number of the same output. Exits with 1 if one is above `--tolerance
 from __future__ import annotations
 
 import dataclasses
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
@@ -114,6 +115,15 @@ def rows(folder: Path, repeats: int, queued: int) -> Iterator[harness.Row]:
         yield row
 
 
+def means(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
+    """The geometric means of the ratios, by shape."""
+    for shape in sorted({row["shape"] for row in rows}):
+        ratios = [row["ratio"] for row in rows if row["shape"] == shape and row.get("ratio")]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            yield {"shape": shape, "ours / formula": round(mean, 2), "programs": len(ratios)}
+
+
 def main() -> None:
     parser = harness.new_parser(__doc__)
     parser.add_argument("folder", type=Path)
@@ -127,14 +137,19 @@ def main() -> None:
         for path in options.folder.glob("*/program.hlo"):
             path.with_name(CONVERTED).write_bytes(converted(path.read_bytes(), "cuda").serialize())
         return
-    found = harness.publish(
-        "gpu",
-        {
-            "device": [{"device": device.device_kind, "jax": jax.__version__}],
-            "timed": rows(options.folder, options.repeats, options.queued),
-        },
-        options.json,
-    )["tables"]["timed"]
+    found: list[harness.Row] = []
+
+    def timed() -> Iterator[harness.Row]:
+        for row in rows(options.folder, options.repeats, options.queued):
+            found.append(row)
+            yield row
+
+    tables = {
+        "device": [{"device": device.device_kind, "jax": jax.__version__}],
+        "timed": timed(),
+        "means": means(found),
+    }
+    harness.publish("gpu", tables, options.json)
     if not found:
         sys.exit(f"no programs in {options.folder}")
     sys.exit(int(any("failure" in row or (row["error"] or 0) > options.tolerance for row in found)))
