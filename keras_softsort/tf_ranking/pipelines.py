@@ -95,8 +95,8 @@ class MultiTaskPipeline(_Pipeline, tfr.keras.pipeline.MultiTaskPipeline):
       >>> steps = {"num_epochs": 2, "steps_per_epoch": 20, "validation_steps": 1, "learning_rate": 0.01}
       >>> losses = {"click": "softmax_loss", "purchase": "ranknet_loss"}
       >>> hparams = tfr.keras.pipeline.PipelineHparams("runs", **steps, loss=losses)
-      >>> [loss.name for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
-      ['softmax_loss', 'ranknet']
+      >>> [type(loss).__name__ for loss in tf_ranking.MultiTaskPipeline(model, data, hparams).build_loss().values()]
+      ['SoftmaxLoss', 'RankNetLoss']
     """
 
     def build_loss(self) -> Any:
