@@ -71,8 +71,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--programs", nargs="+", default=list(programs.PROGRAMS), choices=programs.PROGRAMS)
     parser.add_argument("--shapes", nargs="+", help="batch x size, in place of those of each program")
     parser.add_argument("--formulas", action="store_true", help="also the formula of each program")
+    parser.add_argument("--no-tf32", action="store_true", help="multiply matrices in float32 on GPUs and TPUs")
     parser.add_argument("--target", default="gpu", choices=["cpu", "gpu", "tpu"], help="whose form is written")
     options = parser.parse_args(arguments)
+    if options.no_tf32:
+        tf.config.experimental.enable_tensor_float_32_execution(False)
     for name in options.programs:
         for shape in options.shapes or programs.PROGRAMS[name].shapes:
             for formula in (False, True)[: 1 + (options.formulas and programs.PROGRAMS[name].formula is not None)]:

@@ -194,3 +194,21 @@ def test_ratios_have_a_floor(script):
     (row,) = script("comparison").beside(rows)
     assert row["TPU, us"] == "40 / 2.0"
     assert [each["TPU, us / formula's"] for each in script("comparison").means(rows)] == [None, None]
+
+
+def test_formulas_are_exported_if_asked_for(script, tmp_path):
+    script("export").main([str(tmp_path), "--programs", "soft_sort", "ndcg", "--shapes", "2x8", "--formulas"])
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"{name}-2x8{formula}-gpu" for name in ("soft_sort", "ndcg") for formula in ("", "-formula")}
+
+
+def test_products_are_exported_in_float32_if_asked_for(script, tmp_path):
+    enabled = tf.config.experimental.tensor_float_32_execution_enabled()
+    for name, options in [("tf32", []), ("float32", ["--no-tf32"])]:
+        script("export").main([str(tmp_path / name), "--programs", "retrieval_loss", "--shapes", "2x8", *options])
+    tf.config.experimental.enable_tensor_float_32_execution(enabled)
+    tf32, float32 = (
+        (tmp_path / name / "retrieval_loss-2x8-gpu/program.hlo").read_bytes() for name in ("tf32", "float32")
+    )
+    # Where a device rounds factors, distances multiply two parts of each.
+    assert tf32.count(b"concatenate") > float32.count(b"concatenate")
