@@ -100,3 +100,23 @@ def test_a_tpu_gathers_by_comparison():
 def test_an_unknown_target_is_an_error(name):
     with pytest.raises((TypeError, ValueError), match=r"target .*got"), target.lowering_for(name):
         pass
+
+
+@pytest.mark.parametrize("name", ["gpu", "tpu"])
+def test_pairs_of_long_lists_take_no_loop_where_pairs_are_compared(name, rng):
+    scores, labels = rng.normal(size=(3, 200)).astype("f"), rng.integers(0, 5, (3, 200)).astype("f")
+
+    def graph():
+        lists = tf.TensorSpec(scores.shape)
+        return tf.function(ks.ops.ranknet_loss, autograph=False).get_concrete_function(lists, lists)
+
+    def kinds(traced):
+        return {operation.type for operation in traced.graph.get_operations()}
+
+    expected = graph()
+    with target.lowering_for(name):
+        found = graph()
+    assert "While" in " ".join(kinds(expected))
+    assert "While" not in " ".join(kinds(found))
+    inputs = tf.constant(scores), tf.constant(labels)
+    np.testing.assert_allclose(found(*inputs), expected(*inputs), rtol=1e-5)
