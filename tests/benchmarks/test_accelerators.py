@@ -210,5 +210,5 @@ def test_products_are_exported_in_float32_if_asked_for(script, tmp_path):
     tf32, float32 = (
         (tmp_path / name / "retrieval_loss-2x8-gpu/program.hlo").read_bytes() for name in ("tf32", "float32")
     )
-    # Where a device rounds factors, distances multiply two parts of each.
+    # A device that rounds factors gets each factor in two parts.
     assert tf32.count(b"concatenate") > float32.count(b"concatenate")
