@@ -127,16 +127,8 @@ def draw(model: keras.Model, curves: dict[str, list[dict[str, float]]], path: Pa
     for kind, curve in curves.items():
         color, name = (GOOD, "NeuralSort") if kind == "order" else (GRAY, "regression on ranks")
         steps, right_lists = [point["step"] for point in curve], [point["lists"] for point in curve]
-        lower.plot(steps, right_lists, "o-", color=color)
-        lower.annotate(
-            f"{name} {right_lists[-1]:.2f}",
-            (steps[-1], right_lists[-1]),
-            (-6, 9 if kind == "order" else -22),
-            color=color,
-            textcoords="offset points",
-            ha="right",
-            fontsize=13,
-        )
+        lower.plot(steps, right_lists, "o-", color=color, label=f"{name} {right_lists[-1]:.2f}")
+    lower.legend(loc="lower right", labelcolor="linecolor", fontsize=13, frameon=False, reverse=True)
     lower.set(xlabel="training step", ylim=(0, 0.8))
     lower.set_title("share of lists sorted without a mistake", fontsize=14, color=INK)
     lower.spines[["top", "right"]].set_visible(False)
