@@ -11,7 +11,7 @@ import tensorflow as tf
 
 def zero_or_nan(failed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """NaN where `failed` holds, and 0 elsewhere."""
-    return tf.sqrt(tf.cast(tf.logical_not(failed), dtype) - 1)
+    return tf.sqrt(-tf.cast(failed, dtype))
 
 
 def or_nan(values: tf.Tensor, failed: tf.Tensor) -> tf.Tensor:

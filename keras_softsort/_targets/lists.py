@@ -148,7 +148,7 @@ def _labels_and_mask(y_true: Any, y_pred: tf.Tensor, padding: str | None) -> tup
     labels = tf.cast(_dense("y_true", y_true, y_pred), y_pred.dtype)
     if padding == "negative_labels":
         # A label that is NaN is not padding: it makes the result of its list NaN.
-        mask = tf.logical_or(labels >= 0, tf.math.is_nan(labels))
+        mask = tf.logical_not(labels < 0)
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -89,26 +90,34 @@ def _losses(lists: RankingLists, options: PairOptions) -> tf.Tensor:
         lists = lists._replace(weights=tf.stop_gradient(lists.weights))
 
     @tf.custom_gradient
-    def losses(scores: tf.Tensor) -> tuple:
-        found, (slopes,) = _pair_sums(scores, lists, options)
-        return found, lambda upstream: upstream[:, tf.newaxis] * slopes
+    def losses(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+        scaled = within_range(pair_scores(scores, lists.mask, tau))
+        found, (slopes,) = _pair_sums(scaled, lists, options)
 
-    return losses(pair_scores(lists.scores, lists.mask, lists.tau))
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            of_scores = upstream[:, tf.newaxis] * slopes / tau
+            by_tau = -scaled * of_scores
+            of_tau = tf.reduce_sum(by_tau, axis=1, keepdims=True) if tau.shape.rank else tf.reduce_sum(by_tau)
+            return of_scores, of_tau
+
+        return found, gradient
+
+    return losses(lists.scores, lists.tau)
 
 
 @per_list(_have_pairs)
 def pair_derivatives(lists: RankingLists, options: PairOptions) -> Derivatives:
     """The derivatives of `pair_losses`. Lambda weights are constants."""
-    scores, scale = pair_scores(lists.scores, lists.mask, lists.tau), 1 / lists.tau
-    _, (slopes, curvatures) = _pair_sums(scores, lists, options._replace(orders=2))
+    scaled, scale = within_range(pair_scores(lists.scores, lists.mask, lists.tau)), 1 / lists.tau
+    _, (slopes, curvatures) = _pair_sums(scaled, lists, options._replace(orders=2))
     return Derivatives(scale * slopes, tf.square(scale) * curvatures)
 
 
 @per_list(_have_pairs)
 def pair_lambdas(lists: RankingLists, options: PairOptions) -> tf.Tensor:
     """The gradient [B, n] of the sum of the costs of each list, as a constant."""
-    scores = pair_scores(lists.scores, lists.mask, lists.tau)
-    _, (slopes,) = _pair_sums(scores, lists, options._replace(normalization="none"))
+    scaled = within_range(pair_scores(lists.scores, lists.mask, lists.tau))
+    _, (slopes,) = _pair_sums(scaled, lists, options._replace(normalization="none"))
     return tf.stop_gradient(slopes / lists.tau)
 
 
@@ -134,11 +143,10 @@ class Sums(NamedTuple):
 
 
 def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """The losses [B] of lists, whose `scores` [B, n] are already divided by the temperature.
+    """The losses [B] of lists, whose `scores` [B, n] are already divided by the temperature and `within_range`.
 
     Returns also a list of their gradient [B, n] and, for two orders, the diagonal of their hessian [B, n].
     """
-    scores = within_range(scores)
 
     def one_tile() -> Sums:
         items = _items(scores, lists, options)
@@ -176,7 +184,7 @@ def is_one_tile(shape: tf.Tensor) -> tf.Tensor:
 def _items(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> Items:
     labels = labels_of_less = lists.labels
     if lists.mask is not None:
-        beyond = tf.constant(scores.dtype.max / 4, scores.dtype)
+        beyond = scores.dtype.max / 4
         labels = tf.clip_by_value(lists.labels, -beyond / 2, beyond / 2)  # they may be infinite
         labels, labels_of_less = (tf.where(lists.mask, labels, marker) for marker in (-beyond, beyond))
     return Items(
@@ -238,27 +246,29 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[Sums, tupl
 
     Returns the sums with the derivatives with respect to the scores of the row items, and those of the column items.
     """
+    one = rows._replace(labels_of_less=())
+    other = columns._replace(labels=())
     one, other = (
         tf.nest.map_structure(lambda part, axis=axis: tf.expand_dims(part, axis), items)
-        for items, axis in ((rows, 2), (columns, 1))
+        for items, axis in ((one, 2), (other, 1))
     )
-    lead, zero = other.scores - one.scores, tf.constant(0, rows.scores.dtype)
-    pairs, tied, gap = one.labels > other.labels_of_less, None, zero
+    lead = other.scores - one.scores
+    pairs, tied, gap = one.labels > other.labels_of_less, None, 0
     if options.ties == "half":
         tied = tf.logical_and(tf.equal(one.labels, other.labels_of_less), one.positions < other.positions)
     if options.cost == "squared":
         pairs = tf.logical_or(pairs, tied)
         # The square of a difference between items that are not a pair may be infinite.
-        lead = tf.where(pairs, lead, zero)
-        gap = tf.where(pairs, one.labels - other.labels_of_less, zero)
-    weights = _chosen(pairs, _mean_weights(one, other) if options.cost == "squared" else one.weights, lead)
+        lead, gap = (tf.where(pairs, each, 0) for each in (lead, one.labels - other.labels_of_less))
+    units = tf.cast(pairs, lead.dtype)
+    weights = _chosen(pairs, units, _mean_weights(one, other) if options.cost == "squared" else one.weights)
     if options.lambda_weight is not None:
         weights *= pair_weights(options.lambda_weight, one.features, other.features)
-    of_lead = COSTS[options.cost](lead, gap)[: 1 + options.orders]
+    of_lead = [*islice(COSTS[options.cost](lead, gap), 1 + options.orders)]
     sums = [weights * each for each in of_lead]
     # Swapping tied items changes no metric.
     if options.cost == "logistic" and tied is not None and options.lambda_weight is None:
-        weights = _chosen(tied, _mean_weights(one, other), lead)
+        weights = _chosen(tied, tf.cast(tied, lead.dtype), _mean_weights(one, other))
         costs, slopes, *curvatures = of_lead
         of_ties = (costs - lead / 2, slopes - 0.5, *curvatures)
         sums = [total + weights * each for total, each in zip(sums, of_ties, strict=True)]
@@ -266,13 +276,13 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[Sums, tupl
     of_rows = [tf.reduce_sum(each, axis=2) for each in derivatives]
     of_rows[0] = -of_rows[0]  # the score of the row item is subtracted
     costs = tf.reduce_sum(costs, axis=[1, 2])
-    counts = tf.reduce_sum(_chosen(pairs, (), lead), axis=[1, 2]) if options.counts_pairs() else tf.zeros_like(costs)
+    counts = tf.reduce_sum(units, axis=[1, 2]) if options.counts_pairs() else tf.zeros_like(costs)
     return Sums(costs, counts, tuple(of_rows)), tuple(tf.reduce_sum(each, axis=1) for each in derivatives)
 
 
-def _chosen(pairs: tf.Tensor, weights: tf.Tensor | tuple[()], like: tf.Tensor) -> tf.Tensor:
-    """The weights of `pairs`, 1 by default, and 0 for what is no pair."""
-    return tf.where(pairs, weights, tf.constant(0, like.dtype)) if tf.is_tensor(weights) else tf.cast(pairs, like.dtype)
+def _chosen(pairs: tf.Tensor, units: tf.Tensor, weights: tf.Tensor | tuple[()]) -> tf.Tensor:
+    """The weights of `pairs`, and 0 for what is no pair. `units` are the numbers for weights of 1."""
+    return tf.where(pairs, weights, 0) if tf.is_tensor(weights) else units
 
 
 def _mean_weights(one: Items, other: Items) -> tf.Tensor | tuple[()]:

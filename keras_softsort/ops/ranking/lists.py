@@ -182,10 +182,14 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
         @functools.wraps(function)
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
             lists = flat_lists(args)
-            readable = lists.only_valid(has_meaning(lists.scores, lists.labels, *options))
-            is_readable = readable if lists.mask is None else tf.equal(readable, lists.mask)
+            readable = has_meaning(lists.scores, lists.labels, *options)
+            if lists.mask is None:
+                failed = tf.logical_not(readable)
+            else:
+                readable = tf.logical_and(readable, lists.mask)
+                failed = tf.not_equal(readable, lists.mask)
             # Added to the results of a list, and to the gradient of its scores.
-            poison = zero_or_nan(~tf.reduce_all(is_readable, axis=-1), lists.labels.dtype)
+            poison = zero_or_nan(tf.reduce_any(failed, axis=-1), lists.labels.dtype)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
                 labels=tf.where(readable, lists.labels, _zero(lists.labels)),
