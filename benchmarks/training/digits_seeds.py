@@ -4,7 +4,12 @@ Each run is a process of its own, `--workers` of them at a time with `--threads`
 `OUTPUT/SETTINGS/VERSION/SEED`, so that an interrupted command goes on where it stopped. Options that are not known
 here go to the experiment.
 
+`--methods` compares ways to sort and losses instead. Each trains for `--choice-steps` with the first seed at each of
+`--taus`. The temperature with the most lists right, of images that are in no training list then and in no test list,
+is that of its runs with all seeds.
+
     python benchmarks/training/digits_seeds.py --seeds 0 1 2
+    python benchmarks/training/digits_seeds.py --methods --seeds 0 1 2
     git worktree add --detach ../first 9b6cbb3
     python benchmarks/training/digits_seeds.py --beside first=../first --seeds 0 1 2 3 4 5 6 7 8 9 10 11 --no-baselines
 """
@@ -26,6 +31,11 @@ import harness
 import numpy as np
 
 HERE = Path(__file__).parents[2]
+METHODS = [
+    *((method, "order") for method in ("neural_sort", "soft_sort")),
+    *((method, "ranks") for method in ("neural_sort", "soft_sort", "lapsum", "projection", "projection_kl")),
+]
+LOSSES = {"order": "cross-entropy of the permutation", "ranks": "squared error of soft ranks"}
 SHOWN = {"all_correct": "all correct", "element": "element-wise", "mse_1e4": "MSE x 1e4", "r2": "R2"}
 
 
@@ -84,6 +94,43 @@ def spread(values: Sequence[float], measure: str) -> str:
     return f"{np.mean(values):.{digits}f}" + (f" +- {np.std(values, ddof=1):.{digits}f}" if np.ptp(values) > 0 else "")
 
 
+def of_methods(options: argparse.Namespace, others: Sequence[str]) -> dict[str, Iterator[harness.Row]]:
+    """Tables of the methods at the temperatures chosen, and of how these were chosen."""
+    root = options.output.resolve() / "_".join(["methods", *others]).replace("/", "_")
+
+    def one(each: tuple[str, str, float, int, bool]) -> dict[str, float]:
+        method, loss, tau, seed, is_choice = each
+        folder = root / f"{method}-{loss}" / (f"choice-{options.choice_steps}" if is_choice else "test")
+        settings = ["--operator", method, "--loss", loss, "--tau", f"{tau:g}", "--no-baselines", *others]
+        if is_choice:
+            settings += ["--steps", str(options.choice_steps), "--validation"]
+        return run(HERE, seed, folder / f"{tau:g}" / str(seed), options, settings)[method]
+
+    with ThreadPoolExecutor(options.workers) as pool:
+        tried = [(*each, tau, options.seeds[0], True) for each in METHODS for tau in options.taus]
+        shares = {each[:3]: measures["all_correct"] for each, measures in zip(tried, pool.map(one, tried), strict=True)}
+        best = {each: max(options.taus, key=lambda tau: shares[(*each, tau)]) for each in METHODS}
+        asked = [(*each, best[each], seed, False) for each in METHODS for seed in options.seeds]
+        found = dict(zip(asked, pool.map(one, asked), strict=True))
+
+    def named(each: tuple[str, str]) -> harness.Row:
+        return {"loss": LOSSES[each[1]], "method": f"`{each[0]}`"}
+
+    def compared() -> Iterator[harness.Row]:
+        for each in METHODS:
+            own = [measures for key, measures in found.items() if key[:2] == each]
+            cells = {title: spread([one[key] for one in own], title) for key, title in SHOWN.items() if key in own[0]}
+            yield {**named(each), "tau": best[each], "seeds": len(own), **cells}
+
+    def seeds() -> Iterator[harness.Row]:
+        for (method, loss, tau, seed, _), measures in found.items():
+            cells = {title: measures[key] for key, title in SHOWN.items() if key in measures}
+            yield {**named((method, loss)), "tau": tau, "seed": seed, **cells}
+
+    chosen = ({**named(each), **{f"tau {tau:g}": shares[(*each, tau)] for tau in options.taus}} for each in METHODS)
+    return {"methods": compared(), "temperatures": chosen, "method-seeds": seeds()}
+
+
 def differences(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
     """Today's measures minus those of the other version with the same seed: mean and standard error."""
     first = next(iter(SHOWN[key] for key in ("all_correct", "mse_1e4") if SHOWN[key] in rows[0]))
@@ -128,7 +175,12 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("output/digits_seeds"))
+    parser.add_argument("--methods", action="store_true", help="compare ways to sort, in the experiment digits")
+    parser.add_argument("--taus", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0, 10.0], help="with --methods")
+    parser.add_argument("--choice-steps", type=int, default=1000, help="of each run that chooses a temperature")
     options, others = parser.parse_known_args(arguments)
+    if options.methods:
+        return harness.publish("digits_seeds", of_methods(options, others), options.json)
     found = runs(options, others)
     tables = {"seeds": by_seed(found), "means": means(found)}
     if options.beside:

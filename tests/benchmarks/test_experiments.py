@@ -49,6 +49,8 @@ BAD = {
         (["--list-size", "1"], "--list-size: must be at least 2, got 1"),
         (["--steps", "many"], "--steps: expected an integer, got 'many'"),
         (["--dataset", "mnist", "--data-dir", "nowhere"], "--data-dir: expected a file nowhere/mnist.npz"),
+        (["--operator", "lapsum"], "--operator lapsum forms no permutation: it needs --loss ranks"),
+        (["--loss", "ranks", "--stochastic"], "--stochastic needs --loss order"),
     ],
 }
 CHECK = """

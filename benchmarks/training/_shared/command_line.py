@@ -160,14 +160,19 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
 
 
-def add_number_options(parser: argparse.ArgumentParser, tau: float, least_size: int = 2) -> None:
+def add_number_options(
+    parser: argparse.ArgumentParser,
+    tau: float,
+    least_size: int = 2,
+    operators: Sequence[str] = ("neural_sort", "soft_sort"),
+) -> None:
     """Add the options that the experiments on handwritten numbers share."""
     add = parser.add_argument
     add("--dataset", choices=("sklearn", "mnist"), default="sklearn", help="scikit-learn's 8 x 8 digits, or MNIST")
     add("--data-dir", help="folder of mnist.npz; without it Keras downloads MNIST")
     add("--digits", type=at_least(1), default=2, help="digits of a number")
     add("--list-size", type=at_least(least_size), default=5, help="numbers in a list")
-    add("--operator", choices=("neural_sort", "soft_sort"), default="neural_sort", help="the soft sort")
+    add("--operator", choices=operators, default="neural_sort", help="the soft sort")
     add("--tau", type=positive, default=tau, help="temperature of the operator, in units of the scores")
     add("--seed", type=int, default=0, help="of the weights and of the training lists")
     add("--steps", type=at_least(1), default=3000, help="training steps")
