@@ -41,9 +41,9 @@ class Scalings(NamedTuple):
     columns: tf.Tensor  # [B, M]
 
     def step(self, plan: Plan, t: Any, state: State) -> State:
-        products = self._times(state.columns)
+        products = times(self.kernel, state.columns)
         u = _scaling(self.rows, products)
-        v = _scaling(self.columns, self._times(u, axis=1))
+        v = _scaling(self.columns, times(self.kernel, u, axis=1))
 
         def error() -> tf.Tensor:
             return tf.reduce_max(tf.abs(state.rows * products - self.rows), axis=1)
@@ -65,10 +65,10 @@ class Scalings(NamedTuple):
         for i in reversed(range(len(states) - 1)):
             t, v_before, (u, v, _) = first + i, states[i].columns, states[i + 1]
             y = _over(reversal.of_made(t, d_columns), self.columns)
-            x = _over(reversal.with_last_rows(t, -u * self._times(v * y)), self.rows)
+            x = _over(reversal.with_last_rows(t, -u * times(self.kernel, v * y)), self.rows)
             left += [u, u * x]
             right += [v * y, v_before]
-            d_columns = reversal.of_made(t, -v_before * self._times(u * x, axis=1), d_columns)
+            d_columns = reversal.of_made(t, -v_before * times(self.kernel, u * x, axis=1), d_columns)
             d_row_sums, d_column_sums = d_row_sums + x, d_column_sums + y
         terms = tf.matmul(tf.stack(left, axis=2), tf.stack(right, axis=1))
         return gradients._replace(
@@ -82,11 +82,12 @@ class Scalings(NamedTuple):
         """The products [B, N, M] with the kernel where it is not 0. Elsewhere two scalings may overflow together."""
         return tf.where(self.kernel >= dtype_tiny(self.kernel.dtype), products, tf.zeros_like(products))
 
-    def _times(self, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
-        """The kernel times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
-        if is_at_most(self.kernel.shape[2], SHORT):
-            return tf.reduce_sum(self.kernel * tf.expand_dims(vectors, 3 - axis), axis=axis)
-        return tf.linalg.matvec(self.kernel, vectors, transpose_a=axis == 1)
+
+def times(kernel: tf.Tensor, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
+    """A kernel [B, N, M] times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
+    if is_at_most(kernel.shape[2], SHORT):
+        return tf.reduce_sum(kernel * tf.expand_dims(vectors, 3 - axis), axis=axis)
+    return tf.linalg.matvec(kernel, vectors, transpose_a=axis == 1)
 
 
 class Potentials(NamedTuple):

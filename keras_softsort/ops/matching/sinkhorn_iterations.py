@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.axes import ceil_division, flatten_lists, with_static_shape
+from keras_softsort.ops.core.axes import ceil_division
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
 from keras_softsort.ops.matching._sinkhorn_plan import STORED, Plan, Reversal, State
 from keras_softsort.ops.matching._sinkhorn_scan import scan
@@ -32,11 +32,6 @@ class Sinkhorn(NamedTuple):
     """
 
     potentials: Potentials
-
-    @property
-    def keeps_digits(self) -> bool:
-        """Whether the state has the digits of the weights, and no segment returns these."""
-        return self.potentials.matrices.exponent is not None
 
     def first(self) -> tuple[tf.Tensor, tf.Tensor]:
         """The potentials before the first iteration; those of the rows are never read."""
@@ -85,40 +80,6 @@ class Sinkhorn(NamedTuple):
         return Scalings(kernel, self.potentials.matrices.rows, self.potentials.matrices.columns)
 
 
-class SinkhornOfKernel(NamedTuple):
-    """Sinkhorn iterations on scalings of one kernel, for one whose scalings stay moderate."""
-
-    scalings: Scalings
-
-    @property
-    def keeps_digits(self) -> bool:
-        """Whether the state has the digits of the weights, and no segment returns these."""
-        return True
-
-    def first(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The scalings before the first iteration."""
-        return tf.ones_like(self.scalings.rows), tf.ones_like(self.scalings.columns)
-
-    def segment(self, plan: Plan, first: Any, before: State) -> tuple[State, tuple, Segment]:
-        """The state after the iterations from number `first` on, from which the weights follow, and these."""
-        states = [before]
-        for t in range(plan.length):
-            states.append(self.scalings.step(plan, first + t, states[-1]))
-        return states[-1], (), self.restored(before, states[1:])
-
-    def weights(self, state: State) -> tf.Tensor:
-        """The matrix [B, N, M] of a state."""
-        return self.scalings.weights(state)
-
-    def restored(self, before: State, states: list[State]) -> Segment:
-        """A segment from its states."""
-        return Segment(before, states, self.scalings.kernel)
-
-    def reverse(self, reversal: Reversal, first: Any, segment: Segment, gradients: Gradients) -> Gradients:
-        """The gradients before a segment."""
-        return self.scalings.reverse(reversal, first, [segment.before, *segment.states], gradients)
-
-
 def _unscaled(state: State) -> State:
     """The scalings of the weights of a state."""
     return State(tf.ones_like(state.rows), tf.ones_like(state.columns), state.made)
@@ -165,30 +126,6 @@ def _summed_like(gradient: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(gradient) if exponent.shape.rank == 0 else gradient
 
 
-def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float) -> tf.Tensor:
-    """Normalize soft permutations [..., n, n], whose rows sum to 1, until their columns sum to 1 as well.
-
-    A matrix stops once its row sums are within `tolerance` of 1. A block of masked rows and items needs no mask, if it
-    is a soft permutation of its own. Each row and column of a soft permutation has its largest weight at a pair of its
-    own, so scalings multiply to at most about n, and weights that underflow do not matter.
-    """
-    plan = Plan(num_iterations, tolerance)
-
-    @tf.custom_gradient
-    def normalized(kernel: tf.Tensor) -> tuple:
-        ones = tf.ones_like(tf.linalg.diag_part(kernel))
-        solver = SinkhornOfKernel(Scalings(kernel, ones, ones))
-        run = _forward(solver, plan)
-
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            return tf.math.divide_no_nan(_backward(solver, plan, run, upstream).logits, kernel)
-
-        return run.weights, gradient
-
-    result = normalized(flatten_lists(weights, inner=2))
-    return with_static_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
-
-
 class Run(NamedTuple):
     """The iterations made."""
 
@@ -199,7 +136,7 @@ class Run(NamedTuple):
     states: tuple[tf.Tensor, ...]
 
 
-def _forward(solver: Sinkhorn | SinkhornOfKernel, plan: Plan) -> Run:
+def _forward(solver: Sinkhorn, plan: Plan) -> Run:
     a, b = solver.first()
     state = State(a, b, tf.fill(tf.shape(a)[:1], plan.num_iterations))
     if not plan.is_loop:
@@ -218,7 +155,9 @@ def _forward(solver: Sinkhorn | SinkhornOfKernel, plan: Plan) -> Run:
         stored = [before, *segment.states][: _stored(plan)]
         return (*after, *weights), tuple(each for state in stored for each in (state.rows, state.columns))
 
-    carried = () if solver.keeps_digits else (tf.zeros_like(a)[:, :, tf.newaxis] * tf.zeros_like(b)[:, tf.newaxis, :],)
+    matrices = solver.potentials.matrices
+    # With a penalty the weights follow from the state, which has their digits.
+    carried = (tf.zeros_like(matrices.logits),) if matrices.exponent is None else ()
     values, states = scan(
         step,
         (*state, *carried),
@@ -237,7 +176,7 @@ def _stored(plan: Plan) -> int:
     return 1 + plan.length if plan.num_iterations <= STORED else 1
 
 
-def _backward(solver: Sinkhorn | SinkhornOfKernel, plan: Plan, run: Run, upstream: tf.Tensor) -> Gradients:
+def _backward(solver: Sinkhorn, plan: Plan, run: Run, upstream: tf.Tensor) -> Gradients:
     """The exact gradients of the iterations made."""
     d_logits = run.weights * upstream
     d_rows, d_columns = tf.reduce_sum(d_logits, axis=2), tf.reduce_sum(d_logits, axis=1)

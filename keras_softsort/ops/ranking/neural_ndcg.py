@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.gradients import straight_through
-from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
+from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores, stochastic_noise
 from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions, checked_discount
@@ -18,7 +18,7 @@ from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
-# The iterations of a list stop once its row sums are this close to 1, as in the code of the paper.
+# A list stops once its row sums are this close to 1, as in the code of the paper.
 TOLERANCE = 1e-6
 
 
@@ -79,8 +79,8 @@ def neural_ndcg_loss(
       discount: as in `pl_rank_loss`.
       method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
-      num_iterations: maximum number of Sinkhorn iterations; a list stops early once its row sums are within 1e-6 of 1.
-        0 skips the normalization.
+      num_iterations: maximum number of Sinkhorn iterations. They are made in equal rounds of up to 8, after each of
+        which a list stops if its row sums are within 1e-6 of 1. 0 skips the normalization.
       hard: whether the value is that of the exact order of the scores (ties in the order of the items), with the
         gradient of the soft one.
       stochastic: whether to add Gumbel noise to the scores and take the mean over samples. With `noise_scale=1` and as
@@ -98,8 +98,8 @@ def neural_ndcg_loss(
       ValueError: a number is out of range, a name is unknown, discounts rise or are negative, `stochastic` without
         `seed`, or shapes do not match.
 
-    Cost: O(n^2) memory per list and sample, and O(n^2) time per iteration. With `num_iterations=0` it is O(k n), or
-    without `k` that of `soft_values`.
+    Cost: O(n^2) memory per list and sample, plus O(n) for each iteration, and O(n^2) time per iteration. With
+    `num_iterations=0` it is O(k n), or without `k` that of `soft_values`.
 
     Example:
       >>> round(float(ks.ops.neural_ndcg_loss([0.4, 0.3, 0.9], [0, 2, 1])), 4)
