@@ -59,7 +59,7 @@ def _harden(permutation: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     weights = tf.stop_gradient(flatten_lists(permutation, inner=2))
     count = tf.shape(weights)[1]
     # Above the lowest number, which marks taken items.
-    by_rank = tf.maximum(tf.transpose(weights, [1, 0, 2]), weights.dtype.min / 2)
+    raised = tf.maximum(weights, weights.dtype.min / 2)
     lowest = tf.constant(weights.dtype.min, weights.dtype)
     valid = None if mask is None else flatten_lists(mask)
 
@@ -68,7 +68,7 @@ def _harden(permutation: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
         if valid is not None:
             is_first = tf.logical_and(is_open, valid)
             is_open = tf.where(tf.reduce_any(is_first, axis=-1, keepdims=True), is_first, is_open)
-        choice = tf.argmax(tf.where(is_open, by_rank[rank], lowest), axis=-1, output_type=tf.int32)
+        choice = tf.argmax(tf.where(is_open, raised[:, rank], lowest), axis=-1, output_type=tf.int32)
         chosen = tf.equal(tf.range(tf.shape(weights)[2]), choice[:, tf.newaxis])
         return rank + 1, tf.where(chosen, rank, rank_of_item)
 
