@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort.ops.core.tracing import is_compiled
 
 # `RngReadAndSkip` adds this to its counter for each number.
 COUNTER_STEP = 256
@@ -44,12 +45,11 @@ def gumbel(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def uniform(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Uniform numbers in the open interval (0, 1): midpoints of as many cells as the mantissa can distinguish.
-
-    They come from random integers, which TensorFlow draws alike with and without XLA, unlike floats.
-    """
-    integer, signed, unused_bits = (tf.uint64, tf.int64, 12) if dtype == tf.float64 else (tf.uint32, tf.int32, 9)
+    """Uniform numbers in the open interval (0, 1): midpoints of as many cells as the mantissa can distinguish."""
+    if dtype == tf.float32 and not is_compiled():
+        # TensorFlow's kernel takes the same bits for the cell, in one operation in place of 20. XLA takes other bits.
+        return tf.random.stateless_uniform(shape, seed, dtype=dtype) + 2.0**-24
+    integer, digits = (tf.int64, 52) if dtype == tf.float64 else (tf.int32, 23)
     bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=integer, alg="philox")
-    cells = tf.bitwise.right_shift(bits, tf.constant(unused_bits, integer))
-    # Signed integers become floats in less time.
-    return (tf.cast(tf.bitcast(cells, signed), dtype) + 0.5) * 2.0 ** (unused_bits - 8 * integer.size)
+    cells = tf.bitwise.bitwise_and(bits, tf.constant(2**digits - 1, integer))
+    return (tf.cast(cells, dtype) + 0.5) * 2.0**-digits

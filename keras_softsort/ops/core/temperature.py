@@ -96,4 +96,4 @@ def is_nan_or_infinity(values: tf.Tensor) -> tf.Tensor:
 
 def is_minus_infinity(values: tf.Tensor) -> tf.Tensor:
     """Mark -inf. What it does not mark may be NaN, which `values >= lowest` would leave out."""
-    return tf.logical_and(tf.math.is_inf(values), values < 0)
+    return values < values.dtype.min

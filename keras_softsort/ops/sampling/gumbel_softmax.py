@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -81,7 +82,7 @@ def gumbel_softmax(
     IJCAI 2019 (successive softmaxes); B. Amos et al., "The Limited Multi-Label Projection Layer", 2019 (threshold).
     """
     choice = _checked(logits, tau, k=k, method=method, hard=hard, axis=axis, mask=mask)
-    scale = gumbel_noise.noise_scale_tensor(noise_scale, choice.tau.dtype)
+    scale = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(choice.logits.dtype))
     if seed is not None:
         return _choose(choice, scale, gumbel_noise.seed_tensor(seed))
     if tf.is_tensor(noise_scale) or noise_scale != 0:
@@ -95,7 +96,7 @@ class Choice(NamedTuple):
     """Checked arguments, with the list axis moved to the end: tensors first, then static values."""
 
     logits: tf.Tensor  # [..., n], in the caller's dtype
-    tau: tf.Tensor  # in the compute dtype: a scalar, or [..., 1]
+    tau: tf.Tensor | None  # in the compute dtype: a scalar, or [..., 1]; None for one item and the number 1
     mask: tf.Tensor | None  # [..., n] bool
     k: int
     method: str
@@ -110,11 +111,13 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
     k = arguments.positive_integer("k", k)
     end = logits.shape.rank - 1
     last = moved_axis(logits, axis, end)
+    is_plain = k == 1 and isinstance(tau, numbers.Real) and tau == 1
     tau = arguments.temperature(tau, compute_dtype(logits.dtype), last)
+    tau = tau if tau.shape.rank == 0 else tau[..., tf.newaxis]
     return Choice(
         # With k = 1 an empty list is allowed: its softmax is empty.
         logits=last if k == 1 else arguments.at_most_list_size("k", k, last),
-        tau=tau if tau.shape.rank == 0 else tau[..., tf.newaxis],
+        tau=None if is_plain else tau,
         mask=None if mask is None else moved_axis(mask, axis, end),
         k=k,
         method=arguments.one_of("method", method, METHODS),
@@ -126,7 +129,7 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
 @traced_if_eager
 def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tensor | None = None) -> tf.Tensor:
     """Compute the weights of the items, with the caller's shape and dtype. The keys have noise if there is a seed."""
-    logits = tf.cast(choice.logits, choice.tau.dtype)
+    logits, tau = tf.cast(choice.logits, compute_dtype(choice.logits.dtype)), choice.tau
     is_allowed = tf.logical_not(is_minus_infinity(logits))
     keys = logits
     if seed is not None:
@@ -134,16 +137,18 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
     if choice.mask is not None:
         is_allowed = tf.logical_and(is_allowed, choice.mask)
         keys = tf.where(is_allowed, keys, tf.constant(keys.dtype.min, keys.dtype))
-    # NaN for a list with a NaN or +inf, whose results then are NaN.
-    failed = tf.reduce_any(is_nan_or_infinity(logits) & is_allowed, axis=-1, keepdims=True)
-    tau = or_nan(choice.tau, failed)
-    soft = relaxed_choice(keys, tau) if choice.k == 1 else _subset(choice, keys, tau, is_allowed)
+    if choice.k == 1:
+        soft = relaxed_choice(keys, tau)
+    else:
+        # NaN for a list with a NaN or +inf, whose results then are NaN.
+        failed = tf.reduce_any(is_nan_or_infinity(logits) & is_allowed, axis=-1, keepdims=True)
+        soft = _subset(choice, keys, or_nan(tau, failed), is_allowed)
     if choice.k > 1 or choice.mask is not None:
         soft = tf.where(is_allowed, soft, tf.zeros([], soft.dtype))
     soft = tf.cast(soft, choice.logits.dtype)
     if choice.hard:
-        hard = tf.where(tf.math.is_nan(tau), tau, _largest(keys, is_allowed, choice.k))
-        soft = straight_through(tf.cast(tf.where(is_allowed, hard, tf.zeros_like(hard)), soft.dtype), soft)
+        hard = tf.where(is_allowed, _largest(keys, is_allowed, choice.k), tf.zeros([], keys.dtype))
+        soft = straight_through(tf.cast(hard, soft.dtype), soft)
     if not soft.shape.is_fully_defined():
         soft = with_static_shape(soft, choice.logits.shape)
     return moved_axis(soft, soft.shape.rank - 1, choice.axis)
