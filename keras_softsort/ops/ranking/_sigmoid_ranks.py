@@ -46,7 +46,7 @@ def largest_span(count: Any) -> Any:
 class ExponentialSums:
     """Ranks by a sum of exponentials, which separates the two items of a pair: n exponentials per node in place of n^2.
 
-    The scores [B, n] are float32 within `largest_span(count)` temperatures [B, 1] of the largest of their list. Masked
+    The scores [B, n] are float32 within `largest_span(count)` temperatures [B or 1, 1] of the largest of their list. Masked
     items have the `_lowest` score. With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and 1 / A is the
     integral of exp(-t A) over t > 0. In log t the trapezoidal rule with step h is off by about |Gamma(1 + 2 pi i / h)|
     of the result, whatever A is. With its nodes t_k
@@ -69,15 +69,17 @@ class ExponentialSums:
         # An item adds 0.5 to its own rank, as in a sum over pairs.
         return 0.5 - tf.reduce_sum(self._falls * self._totals()[:, tf.newaxis, :], axis=2)
 
-    def gradient(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The gradient of the score k, `sum_i (d_i - d_k) slope_ik / tau`, and that of tau."""
+    def slopes(self, upstream: tf.Tensor) -> tf.Tensor:
+        """The gradient of the score k, `sum_i (d_i - d_k) slope_ik / tau`."""
         upstream = upstream[:, :, tf.newaxis]
         weighted = self._shares * tf.reduce_sum(self._steps * upstream, axis=1)
         differences = weighted[:, tf.newaxis, :] - upstream * self._totals()[:, tf.newaxis, :]
-        slopes = tf.reduce_sum(self._steps * differences, axis=2) / self._tau
+        return tf.reduce_sum(self._steps * differences, axis=2) / self._tau
+
+    def slope_of_tau(self, upstream: tf.Tensor) -> tf.Tensor:
+        """The gradient of tau."""
         # Masked items may be infinitely low, and their slope is 0.
-        falls = tf.reduce_sum(tf.math.multiply_no_nan(self._below, slopes), axis=1, keepdims=True)
-        return slopes, -falls
+        return -tf.reduce_sum(tf.math.multiply_no_nan(self._below, self.slopes(upstream)), axis=1, keepdims=True)
 
     def _totals(self) -> tf.Tensor:
         """`w_k sum_j -a_j exp(-t_k a_j)` of the weights w_k: [B, nodes]."""
@@ -85,7 +87,7 @@ class ExponentialSums:
 
 
 class Pairs:
-    """The pairs of lists [B, n] of scores, with temperatures [B, 1]. Masked items have the `_lowest` score.
+    """The pairs of lists [B, n] of scores, with temperatures [B or 1, 1]. Masked items have the `_lowest` score.
 
     Scores are subtracted before anything else is done to them: beside a score that is far from all others, the
     differences of these are exact.
@@ -94,7 +96,7 @@ class Pairs:
     def __init__(self, scores: tf.Tensor, tau: tf.Tensor) -> None:
         self._tau = tau
         # The lead of item j over item i in temperatures, and its sigmoid: [B, i, j].
-        self._leads = (scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis]) / tau[:, :, tf.newaxis]
+        self._leads = (tf.expand_dims(scores, 1) - tf.expand_dims(scores, 2)) / tf.expand_dims(tau, 2)
         self._shares = tf.sigmoid(self._leads)
 
     def ranks(self) -> tf.Tensor:
@@ -102,43 +104,53 @@ class Pairs:
         # The sum contains sigmoid(0) = 0.5 of the item itself, which does not belong to the rank.
         return 0.5 + tf.reduce_sum(self._shares, axis=2)
 
-    def gradient(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The gradients of the scores and of tau. Score k has `sum_i (d_i - d_k) slope_ik / tau`: slopes are even."""
-        differences = upstream[:, :, tf.newaxis] - upstream[:, tf.newaxis, :]
-        # One operation for `differences * shares * (1 - shares)`.
-        slopes = tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences)
+    def slopes(self, upstream: tf.Tensor) -> tf.Tensor:
+        """The gradient of the score k, `sum_i (d_i - d_k) slope_ki / tau`: slopes are even."""
+        return tf.reduce_sum(self._of_leads(upstream), axis=2) / self._tau
+
+    def slope_of_tau(self, upstream: tf.Tensor) -> tf.Tensor:
+        """The gradient of tau."""
         # A lead may be infinite, and its slope is then 0.
-        falls = tf.reduce_sum(tf.math.multiply_no_nan(self._leads, slopes), axis=[1, 2]) / 2
-        return tf.reduce_sum(slopes, axis=1) / self._tau, -falls[:, tf.newaxis] / self._tau
+        falls = tf.math.multiply_no_nan(self._leads, self._of_leads(upstream))
+        return tf.reduce_sum(tf.reduce_sum(falls, axis=2), axis=1, keepdims=True) / (2 * self._tau)
+
+    def _of_leads(self, upstream: tf.Tensor) -> tf.Tensor:
+        differences = tf.expand_dims(upstream, 1) - tf.expand_dims(upstream, 2)
+        # One operation for `differences * shares * (1 - shares)`.
+        return tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences)
 
 
-# Nodes for scores that span up to 11 temperatures. Longer lists have a second choice, a node for every 3 items, which
-# still takes at most 0.8 of the time of all pairs.
-COUNT, MIN_SIZE = 32, 100
-ITEMS_PER_NODE, MORE_MIN_SIZE = 3, 200
+# Shorter lists compare all pairs, which the gradient then needs not compute again. Others take 32 nodes for scores that
+# span up to 11 temperatures, or a node for every 3 items, which takes at most 0.8 of the time of all pairs.
+MIN_SIZE, COUNT, ITEMS_PER_NODE = 250, 32, 3
 
 Way = Callable[[tf.Tensor, tf.Tensor], Pairs | ExponentialSums]
 
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """1 + sum_{j != i} sigmoid((s_j - s_i) / tau) over the valid items j: [B, n]; undefined where masked."""
-    tau += tf.zeros_like(scores[:, :1])
-    # So low that a masked item is ahead of none.
-    return _ranks(scores if mask is None else tf.where(mask, scores, _lowest(tau)), tau)
 
+    @tf.custom_gradient
+    def ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
+        # So low that a masked item is ahead of none.
+        scores = scores if mask is None else tf.where(mask, scores, _lowest(tau))
+        if scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1):
+            pairs = Pairs(scores, tau)
+            compute = lambda result: result(pairs)
+        else:
+            # The gradient computes again what would take n^2 numbers to store, since `tf.cond` stores the results of
+            # every branch.
+            compute = lambda result: _by_cheapest(scores, tau, lambda way: result(way(scores, tau)))
 
-@tf.custom_gradient
-def _ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
-    """The ranks of finite scores with temperatures [B, 1]. Masked items have the `_lowest` score."""
-    if scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1):
-        pairs = Pairs(scores, tau)
-        return pairs.ranks(), pairs.gradient
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            of_tau = compute(lambda way: way.slope_of_tau(upstream))
+            if tau.shape[0] == 1:  # of all lists
+                of_tau = tf.reduce_sum(of_tau, axis=0, keepdims=True)
+            return compute(lambda way: way.slopes(upstream)), of_tau
 
-    # The gradient computes again what would take n^2 numbers to store: `tf.cond` stores the results of every branch.
-    def gradient(upstream: tf.Tensor) -> tuple:
-        return _by_cheapest(scores, tau, lambda way: way(scores, tau).gradient(upstream))
+        return compute(lambda way: way.ranks()), gradient
 
-    return _by_cheapest(scores, tau, lambda way: way(scores, tau).ranks()), gradient
+    return ranks(scores, tf.reshape(tau, [-1, 1]))
 
 
 def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any]) -> Any:
@@ -148,13 +160,12 @@ def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any
     below = _below_largest(scores, tau)
     span = -tf.reduce_min(tf.where(scores > _lowest(tau), below, tf.zeros_like(below)))
 
-    def with_nodes(count: Any, min_size: int) -> tuple[tf.Tensor, Callable[[], Any]]:
+    def with_nodes(count: Any) -> tuple[tf.Tensor, Callable[[], Any]]:
         """Whether so many nodes suffice, and the result with them."""
-        suffice = tf.logical_and(span <= largest_span(count), size >= min_size)
+        suffice = tf.logical_and(span <= largest_span(count), size >= MIN_SIZE)
         return suffice, lambda: compute(functools.partial(ExponentialSums, count=count))
 
-    ways = [with_nodes(COUNT, MIN_SIZE), with_nodes(more, MORE_MIN_SIZE)]
-    return tf.case(ways, default=lambda: compute(Pairs))
+    return tf.case([with_nodes(COUNT), with_nodes(more)], default=lambda: compute(Pairs))
 
 
 def _lowest(tau: tf.Tensor) -> tf.Tensor:

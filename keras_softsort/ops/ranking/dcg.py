@@ -24,10 +24,11 @@ class NDCGOptions(NamedTuple):
     discount: str | Sequence[float]
     normalization: str
 
-    def gains(self, labels: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-        """The gains `[batch, n]` of labels of at least 0; 0 where masked. NDCG gets them up to a factor."""
-        gains_of = absolute_gains if self.normalization == "none" else relative_gains
-        return gains_of(labels, mask, self.gain)
+    def gains(self, labels: tf.Tensor, mask: tf.Tensor | None, rank_weights: tf.Tensor) -> tf.Tensor:
+        """The gains `[batch, n]` of labels of at least 0, by default divided by the ideal DCG; 0 where masked."""
+        if self.normalization == "none":
+            return absolute_gains(labels, mask, self.gain)
+        return _shares_of_ideal(relative_gains(labels, mask, self.gain), rank_weights)
 
     def rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
         """The discounts of the ranks that count: `[k]`, or fewer if lists are shorter."""
@@ -36,10 +37,6 @@ class NDCGOptions(NamedTuple):
             every = rank_discounts(size, scores.dtype, kind=self.discount)
             return every if self.k is None else every[: self.k]
         return tf.constant(self.discount[: self.k], scores.dtype)[:size]
-
-    def losses(self, dcg: tf.Tensor, gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-        """Minus the DCG or NDCG of each list `[batch]`; 0 for a list without gain."""
-        return -dcg if self.normalization == "none" else -tf.math.divide_no_nan(dcg, ideal_dcg(gains, rank_weights))
 
 
 def checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
@@ -125,5 +122,9 @@ def normalized_gains(
 ) -> tf.Tensor:
     """The gains `[batch, n]` of labels, divided by the ideal DCG of their list, so that their DCG is the NDCG."""
     gains = relative_gains(labels, mask, gain)
-    rank_weights = rank_discounts(list_size(gains), gains.dtype, k, discount)
+    return _shares_of_ideal(gains, rank_discounts(list_size(gains), gains.dtype, k, discount))
+
+
+def _shares_of_ideal(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
+    """The gains divided by the DCG of their best order; 0 in a list without gain."""
     return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])

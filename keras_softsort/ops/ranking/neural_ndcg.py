@@ -117,7 +117,8 @@ def neural_ndcg_loss(
 
 @per_list(finite_with_gain)
 def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None) -> tf.Tensor:
-    gains, rank_weights = options.ndcg.gains(lists.labels, lists.mask), options.ndcg.rank_weights(lists.scores)
+    rank_weights = options.ndcg.rank_weights(lists.scores)
+    gains = options.ndcg.gains(lists.labels, lists.mask, rank_weights)
     scores, mask = lists.scores, lists.mask
     if noise is not None:
         scores = sampled_scores(scores, noise)
@@ -132,7 +133,7 @@ def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None
         ordered = dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
         ordered = ordered[..., :rows]
     dcg = tf.reduce_sum(ordered * rank_weights, axis=-1)
-    return options.ndcg.losses(tf.reduce_mean(dcg, axis=0) if noise is not None else dcg, gains, rank_weights)
+    return -(tf.reduce_mean(dcg, axis=0) if noise is not None else dcg)
 
 
 def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:

@@ -75,7 +75,8 @@ def pl_rank_loss(
 
 @per_list(finite_with_gain)
 def _losses(lists: RankingLists, options: NDCGOptions, noise: Noise) -> tf.Tensor:
-    gains, rank_weights = options.gains(lists.labels, lists.mask), options.rank_weights(lists.scores)
+    rank_weights = options.rank_weights(lists.scores)
+    gains = options.gains(lists.labels, lists.mask, rank_weights)
     keys = sampled_scores(lists.scores, noise)
     reward = expected_reward(keys, lists.scores, lists.mask, lists.weighted(gains), rank_weights)
-    return options.losses(reward, gains, rank_weights)
+    return -reward
