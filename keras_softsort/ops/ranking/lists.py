@@ -37,8 +37,8 @@ class RankingArguments(NamedTuple):
 class RankingLists(NamedTuple):
     """Lists `[B, n]` in the compute dtype."""
 
-    scores: tf.Tensor  # 0 where masked or invalid
-    labels: tf.Tensor  # 0 where masked or invalid
+    scores: tf.Tensor  # 0 where masked, and in a list with a number that has no meaning
+    labels: tf.Tensor  # the same
     mask: tf.Tensor | None  # bool, True for valid items; None if all are valid
     weights: tf.Tensor | None  # 0 where masked; None if all valid items have the weight 1
     tau: Any  # a scalar or [B, 1], if the loss has a temperature
@@ -173,9 +173,9 @@ def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
     """Turn `function(lists, *options)` into a function of `RankingArguments` with their leading axes.
 
-    It returns [B] or [B, n], or a named tuple of such results. It gets only items for which
-    `has_meaning(scores, labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked.
-    Eager calls of all list sizes share one trace.
+    It returns [B] or [B, n], or a named tuple of such results. It gets the lists for whose valid items
+    `has_meaning(scores, labels, *options)` holds, and zeros in place of others, which give NaN. Results [B, n] are 0
+    where masked. Eager calls of all list sizes share one trace.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -183,13 +183,16 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
             lists = flat_lists(args)
             readable = has_meaning(lists.scores, lists.labels, *options)
+            # A list with one item that is not readable is not read at all. XLA would test each item again in each of
+            # its pairs.
             if lists.mask is None:
+                readable = tf.reduce_all(readable, axis=-1, keepdims=True)
                 failed = tf.logical_not(readable)
             else:
-                readable = tf.logical_and(readable, lists.mask)
-                failed = tf.not_equal(readable, lists.mask)
+                failed = tf.reduce_any(tf.logical_and(lists.mask, ~readable), axis=-1, keepdims=True)
+                readable = tf.logical_and(lists.mask, ~failed)
             # Added to the results of a list, and to the gradient of its scores.
-            poison = zero_or_nan(tf.reduce_any(failed, axis=-1), lists.labels.dtype)
+            poison = zero_or_nan(failed, lists.labels.dtype)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
                 labels=tf.where(readable, lists.labels, _zero(lists.labels)),
@@ -197,9 +200,9 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
             def of_caller(results: tf.Tensor) -> tf.Tensor:
                 if results.shape.rank == 2:
-                    results = lists.only_valid(results + poison[:, tf.newaxis])
+                    results = lists.only_valid(results + poison)
                 else:
-                    results += poison
+                    results += tf.squeeze(poison, axis=-1)
                 return with_leading_axes(results, args)
 
             return tf.nest.map_structure(of_caller, function(safe, *options))
@@ -223,13 +226,12 @@ def _python_number(value: Any) -> Any:
 
 
 def _readable_scores(lists: RankingLists, readable: tf.Tensor, poison: tf.Tensor) -> tf.Tensor:
-    """The scores, with 0 for those that are not `readable`. `poison` [B] is added to the gradient of valid items."""
-    rank = lists.scores.shape.rank
+    """The scores, with 0 for those that are not `readable`. `poison` [B, 1] is added to the gradient of valid items."""
 
     @tf.custom_gradient
     def readable_scores(scores: tf.Tensor) -> tuple:
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            return lists.only_valid(upstream + tf.reshape(poison, [-1] + [1] * (rank - 1)))
+            return lists.only_valid(upstream + _for_logits(poison, scores))
 
         return tf.where(_for_logits(readable, scores), scores, _zero(scores)), gradient
 
