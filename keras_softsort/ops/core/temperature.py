@@ -27,7 +27,7 @@ def excluded(dtype: tf.DType) -> tf.Tensor:
 
 
 def softmax_logits(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
-    """Logits [B, n] with the softmax of finite scores in units of `tau`. Masked ones are `excluded`.
+    """Logits [B, n] with the softmax of finite scores, 0 where masked, in units of `tau`. Masked ones are `excluded`.
 
     They are relative to the largest score, so that the quotients and the gradient of tau keep their precision.
     """
@@ -35,7 +35,8 @@ def softmax_logits(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) ->
     if not _is_one(tau):
         valid = scores if mask is None else tf.where(mask, scores, lowest)
         scores = _difference(scores, tf.stop_gradient(tf.reduce_max(valid, axis=-1, keepdims=True)), mask) / tau
-    return scores if mask is None else tf.where(mask, scores, lowest)
+    # A sum, whose gradient takes no operation, as that of masked items is 0.
+    return scores if mask is None else scores + tf.where(mask, tf.constant(0, scores.dtype), lowest)
 
 
 def pair_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
@@ -58,7 +59,7 @@ def _is_one(tau: Any) -> bool:
 def _difference(scores: tf.Tensor, origin: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """The scores relative to `origin`, 0 where masked."""
     difference = scores - origin
-    return difference if mask is None else tf.where(mask, difference, tf.zeros([], scores.dtype))
+    return difference if mask is None else tf.where(mask, difference, 0)
 
 
 def within_range(pair_scores: tf.Tensor) -> tf.Tensor:

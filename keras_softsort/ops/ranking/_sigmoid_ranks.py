@@ -46,10 +46,10 @@ def largest_span(count: Any) -> Any:
 class ExponentialSums:
     """Ranks by a sum of exponentials, which separates the two items of a pair: n exponentials per node in place of n^2.
 
-    The scores [B, n] are float32 within `largest_span(count)` temperatures [B or 1, 1] of the largest of their list. Masked
-    items have the `_lowest` score. With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and 1 / A is the
-    integral of exp(-t A) over t > 0. In log t the trapezoidal rule with step h is off by about |Gamma(1 + 2 pi i / h)|
-    of the result, whatever A is. With its nodes t_k
+    The scores [B, n] are float32 within `largest_span(count)` temperatures, [B, 1] or [1, 1], of the largest of their
+    list. Masked items have the `_lowest` score. With a = exp(s), the sigmoid of s_j - s_i is a_j / (a_i + a_j), and
+    1 / A is the integral of exp(-t A) over t > 0. In log t the trapezoidal rule with step h is off by about
+    |Gamma(1 + 2 pi i / h)| of the result, whatever A is. With its nodes t_k
 
         sum_j sigmoid(s_j - s_i) ~= sum_k h exp(-t_k a_i) sum_j t_k a_j exp(-t_k a_j)
 
@@ -87,7 +87,7 @@ class ExponentialSums:
 
 
 class Pairs:
-    """The pairs of lists [B, n] of scores, with temperatures [B or 1, 1]. Masked items have the `_lowest` score.
+    """The pairs of lists [B, n] of scores, with temperatures [B, 1] or [1, 1]. Masked items have the `_lowest` score.
 
     Scores are subtracted before anything else is done to them: beside a score that is far from all others, the
     differences of these are exact.
@@ -134,13 +134,15 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
     def ranks(scores: tf.Tensor, tau: tf.Tensor) -> tuple:
         # So low that a masked item is ahead of none.
         scores = scores if mask is None else tf.where(mask, scores, _lowest(tau))
-        if scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1):
-            pairs = Pairs(scores, tau)
-            compute = lambda result: result(pairs)
-        else:
-            # The gradient computes again what would take n^2 numbers to store, since `tf.cond` stores the results of
-            # every branch.
-            compute = lambda result: _by_cheapest(scores, tau, lambda way: result(way(scores, tau)))
+        by_pairs = scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1)
+        pairs = Pairs(scores, tau) if by_pairs else None
+
+        def compute(result: Callable[[Pairs | ExponentialSums], tf.Tensor]) -> tf.Tensor:
+            if pairs is not None:
+                return result(pairs)
+            # The gradient computes again what would take n^2 numbers to store: `tf.cond` stores the results of every
+            # branch.
+            return _by_cheapest(scores, tau, lambda way: result(way(scores, tau)))
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             of_tau = compute(lambda way: way.slope_of_tau(upstream))

@@ -130,7 +130,7 @@ def delta_features(lists: RankingLists, options: LambdaOptions) -> DeltaFeatures
     if options.metric == "label_diff":
         return DeltaFeatures(lists.labels, ranks, ranks, ranks)
     if options.metric in ("map", "precision"):
-        relevant = tf.cast(lists.only_valid(lists.labels >= options.min_label), lists.scores.dtype)
+        relevant = lists.only_valid(tf.cast(lists.labels >= options.min_label, lists.scores.dtype))
         if options.metric == "map":
             return _precision_features(relevant, ranks, order, options.k)
         effects = tf.cast(ranks <= options.k, ranks.dtype)

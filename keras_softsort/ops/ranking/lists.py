@@ -53,7 +53,7 @@ class RankingLists(NamedTuple):
 
     def only_valid(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` of items, [B, n] or [B, n, m], with 0 where masked."""
-        return values if self.mask is None else tf.where(_for_logits(self.mask, values), values, _zero(values))
+        return values if self.mask is None else tf.where(_for_logits(self.mask, values), values, 0)
 
     def weighted(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` of items, [B, n] or [B, n, m] and 0 where masked, times the weights."""
@@ -195,7 +195,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             poison = zero_or_nan(failed, lists.labels.dtype)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
-                labels=tf.where(readable, lists.labels, _zero(lists.labels)),
+                labels=tf.where(readable, lists.labels, 0),
             )
 
             def of_caller(results: tf.Tensor) -> tf.Tensor:
@@ -233,7 +233,7 @@ def _readable_scores(lists: RankingLists, readable: tf.Tensor, poison: tf.Tensor
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return lists.only_valid(upstream + _for_logits(poison, scores))
 
-        return tf.where(_for_logits(readable, scores), scores, _zero(scores)), gradient
+        return tf.where(_for_logits(readable, scores), scores, 0), gradient
 
     return readable_scores(lists.scores)
 
@@ -250,10 +250,6 @@ def with_leading_axes(results: tf.Tensor, args: RankingArguments) -> tf.Tensor:
 def _for_logits(numbers: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Append an axis to numbers of items [B, n] if items have logits [B, n, m] rather than scores [B, n]."""
     return numbers if numbers.shape.rank == scores.shape.rank else numbers[..., tf.newaxis]
-
-
-def _zero(like: tf.Tensor) -> tf.Tensor:
-    return tf.zeros([], like.dtype)
 
 
 def flat_lists(args: RankingArguments) -> RankingLists:
