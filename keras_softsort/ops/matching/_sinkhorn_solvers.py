@@ -1,16 +1,16 @@
-"""Sinkhorn iterations on potentials and on scalings, their gradients, and the gradient at convergence."""
+"""Sinkhorn iterations on potentials and on scalings, segments of both, and their gradients."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.axes import is_at_most
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
-from keras_softsort.ops.matching._sinkhorn_plan import Plan, Reversal, State
+from keras_softsort.ops.matching._sinkhorn_plan import Plan
 
 # The exponential of this is finite in float32.
 LARGEST_EXPONENT = 80.0
@@ -19,8 +19,47 @@ FLOOR = {tf.float32: 1e-30, tf.float64: 1e-200}
 # Up to this many columns, products and sums are computed instead of batched matrix-vector products, which start slowly:
 # without XLA these take 1.5 to 2.3 times as long for 8 to 32 columns (benchmarks/operators/variants.py).
 SHORT = 32
-# The residual, relative to the first, at which a solution is good enough for a gradient.
-ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}
+
+
+class State(NamedTuple):
+    """The state after an iteration: potentials or scalings, and the number of iterations of each matrix."""
+
+    rows: tf.Tensor  # [B, N]
+    columns: tf.Tensor  # [B, M]
+    made: tf.Tensor  # int32 [B]: how many iterations a matrix makes in total, as far as is known
+
+    def after(self, plan: Plan, t: Any, rows: tf.Tensor, columns: tf.Tensor, error: Callable[[], tf.Tensor]) -> State:
+        """The state after iteration t, from 0; this one for a matrix that stops. `error` [B] is that of this state."""
+        made = self.made
+        if plan.tolerance is not None and not plan.is_replay:
+            converged = tf.logical_and(error() <= plan.tolerance, t > 0)
+            made = tf.where(converged, tf.minimum(made, t), made)
+        if plan.may_end:
+            is_made = (t < made)[:, tf.newaxis]
+            rows, columns = tf.where(is_made, rows, self.rows), tf.where(is_made, columns, self.columns)
+        return State(rows, columns, made)
+
+
+class Reversal(NamedTuple):
+    """The gradients that depend on whether a matrix makes iteration t, and whether it is the last."""
+
+    plan: Plan
+    rows: tf.Tensor  # [B, N]: the gradient of the rows of the last state
+    made: tf.Tensor  # int32 [B]
+
+    def with_last_rows(self, t: Any, gradient: tf.Tensor) -> tf.Tensor:
+        """Add the gradient of the last rows, if t is the last. Other rows only act through the columns after them."""
+        if self.plan.may_end or self.plan.is_loop:
+            is_last = tf.equal(self.made, t + 1)[:, tf.newaxis]
+            return gradient + tf.where(is_last, self.rows, tf.zeros_like(self.rows))
+        return gradient + self.rows if t == self.plan.num_iterations - 1 else gradient
+
+    def of_made(self, t: Any, gradient: tf.Tensor, otherwise: tf.Tensor | None = None) -> tf.Tensor:
+        """The gradient where iteration t is made, and `otherwise` or 0 where it is not."""
+        if not self.plan.may_end:
+            return gradient
+        otherwise = tf.zeros_like(gradient) if otherwise is None else otherwise
+        return tf.where((t < self.made)[:, tf.newaxis], gradient, otherwise)
 
 
 class Gradients(NamedTuple):
@@ -85,18 +124,64 @@ class Scalings(NamedTuple):
 
 def times(kernel: tf.Tensor, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
     """A kernel [B, N, M] times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
-    if is_at_most(kernel.shape[2], SHORT):
+    width = kernel.shape[2]
+    if width is not None and width <= SHORT:
         return tf.reduce_sum(kernel * tf.expand_dims(vectors, 3 - axis), axis=axis)
     return tf.linalg.matvec(kernel, vectors, transpose_a=axis == 1)
+
+
+class Segment(NamedTuple):
+    """Consecutive iterations, as the gradient needs them."""
+
+    before: State
+    states: list[State]  # after each
+    kernel: tf.Tensor  # [B, N, M]: of the scalings among the states
 
 
 class Potentials(NamedTuple):
     """Iterations on potentials f, g for any range of logits L. The weights are exp(L_ij + f_i + g_j).
 
     An iteration is f_i = rho (log rows_i - logsumexp_j(L_ij + g_j)), and alike for g. rho is 1 if the sums must hold.
+
+    Only the first iteration of a segment is made so. The weights after it are a kernel, on whose scalings the others
+    are made. Its rows have at least 1 / N of the sums that they should have, and no later iteration changes a sum by
+    more, which keeps the scalings of a segment within the numbers of float32. Iterations on potentials alone take 1.3
+    to 3.1 times as long (benchmarks/operators/variants.py). With a penalty all are made so, since no kernel keeps its
+    range.
     """
 
     matrices: SinkhornMatrices
+
+    def segment(self, plan: Plan, first: Any, before: State) -> tuple[State, tuple, Segment]:
+        """The state and the weights [B, N, M] after the iterations from number `first` on, and these."""
+        state, kernel = self.step(plan, first, before)
+        states = [state]
+        if self.matrices.exponent is not None:
+            for t in range(1, plan.length):
+                states.append(self.step(plan, first + t, states[-1])[0])
+            return states[-1], (), Segment(before, states, kernel)
+        scalings, unscaled = Scalings(kernel, self.matrices.rows, self.matrices.columns), _unscaled(state)
+        for t in range(1, plan.length):
+            unscaled = scalings.step(plan, first + t, unscaled)
+            states.append(unscaled)
+        if plan.length == 1:
+            return state, (kernel,), Segment(before, states, kernel)
+        # The potentials lack digits that the kernel has.
+        return _moved(state, unscaled), (scalings.weights(unscaled),), Segment(before, states, kernel)
+
+    def reverse_segment(self, reversal: Reversal, first: Any, segment: Segment, gradients: Gradients) -> Gradients:
+        """The gradients before a segment."""
+        before, states, kernel = segment
+        if self.matrices.exponent is not None:
+            for t in reversed(range(1, len(states))):
+                pair = states[t - 1], states[t]
+                after = self.with_right_columns(states[t])
+                gradients = self.reverse(reversal, first + t, pair, gradients, after=after)
+            kernel = self.with_right_columns(states[0])
+        elif len(states) > 1:
+            scalings = Scalings(kernel, self.matrices.rows, self.matrices.columns)
+            gradients = scalings.reverse(reversal, first + 1, [_unscaled(states[0]), *states[1:]], gradients)
+        return self.reverse(reversal, first, (before, states[0]), gradients, after=kernel)
 
     def step(self, plan: Plan, t: Any, state: State) -> tuple[State, tf.Tensor]:
         """The state after iteration t, and the weights [B, N, M] with columns of the right sums if it is made."""
@@ -183,48 +268,16 @@ def _over(gradient: tf.Tensor, sums: tf.Tensor) -> tf.Tensor:
     return tf.math.divide_no_nan(gradient, sums)
 
 
-def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: int) -> list[tf.Tensor]:
-    """The gradients with respect to the logits [B, N, M], the row sums and the column sums.
-
-    Weights P = exp(L_ij + f_i + g_j) with fixed sums move by dP = P * (dL_ij + df_i + dg_j), where df and dg keep the
-    sums. So with upstream U the gradient of the logits is P * (U - a_i - b_j), and those of the sums are a and b, where
-
-        rows a + P b = sum_j(P U),   P^T a + columns b = sum_i(P U).
-
-    Without a this is a symmetric system for b, which conjugate gradients solve in fewer steps than Sinkhorn's.
-    """
-    rows, columns = tf.reduce_sum(weights, axis=2), tf.reduce_sum(weights, axis=1)
-    products = weights * upstream
-    of_rows, of_columns = tf.reduce_sum(products, axis=2), tf.reduce_sum(products, axis=1)
-
-    def from_rows(values: tf.Tensor) -> tf.Tensor:
-        return tf.linalg.matvec(weights, tf.math.divide_no_nan(values, rows), transpose_a=True)
-
-    def reduced(b: tf.Tensor) -> tf.Tensor:
-        return columns * b - from_rows(tf.linalg.matvec(weights, b))
-
-    residual = of_columns - from_rows(of_rows)
-    enough = ENOUGH[weights.dtype] ** 2 * _squared(residual, columns)
-
-    def unfinished(_: tf.Tensor, __: tf.Tensor, residual: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
-        del others
-        return tf.reduce_any(_squared(residual, columns) > enough)
-
-    def step(count: tf.Tensor, b: tf.Tensor, residual: tf.Tensor, direction: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        image, before = reduced(direction), _squared(residual, columns)
-        length = tf.math.divide_no_nan(before, tf.reduce_sum(direction * image, axis=1, keepdims=True))
-        # A solution that is good enough stays: rounding would spoil it.
-        length = tf.where(before > enough, length, tf.zeros_like(length))
-        residual -= length * image
-        ratio = tf.math.divide_no_nan(_squared(residual, columns), before)
-        return count + 1, b + length * direction, residual, tf.math.divide_no_nan(residual, columns) + ratio * direction
-
-    start = (tf.constant(0), tf.zeros_like(columns), residual, tf.math.divide_no_nan(residual, columns))
-    _, b, _, _ = tf.while_loop(unfinished, step, start, maximum_iterations=max_iterations)
-    a = tf.math.divide_no_nan(of_rows - tf.linalg.matvec(weights, b), rows)
-    return [weights * (upstream - a[:, :, tf.newaxis] - b[:, tf.newaxis, :]), a, b]
+def _unscaled(state: State) -> State:
+    """The scalings of the weights of a state."""
+    return State(tf.ones_like(state.rows), tf.ones_like(state.columns), state.made)
 
 
-def _squared(residual: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    """The squared length [B, 1] of a residual, each column relative to its sum."""
-    return tf.reduce_sum(tf.math.divide_no_nan(tf.square(residual), columns), axis=1, keepdims=True)
+def _moved(state: State, scalings: State) -> State:
+    """The potentials that include the scalings of a kernel."""
+    least = dtype_tiny(scalings.rows.dtype)  # for a scaling of 0, whose potential is `excluded`
+    f, g = (
+        potential + tf.math.log(tf.maximum(scaling, least))
+        for potential, scaling in ((state.rows, scalings.rows), (state.columns, scalings.columns))
+    )
+    return State(f, g, scalings.made)

@@ -2,97 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.axes import ceil_division
 from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
-from keras_softsort.ops.matching._sinkhorn_plan import STORED, Plan, Reversal, State
+from keras_softsort.ops.matching._sinkhorn_plan import Plan
 from keras_softsort.ops.matching._sinkhorn_scan import scan
-from keras_softsort.ops.matching._sinkhorn_solvers import Gradients, Potentials, Scalings, implicit_gradients
+from keras_softsort.ops.matching._sinkhorn_solvers import Gradients, Potentials, Reversal, Segment, State
 
-
-class Segment(NamedTuple):
-    """Consecutive iterations, as the gradient needs them."""
-
-    before: State
-    states: list[State]  # after each
-    kernel: tf.Tensor  # [B, N, M]: of the scalings among the states
-
-
-class Sinkhorn(NamedTuple):
-    """Sinkhorn iterations for any range of logits. The first of a segment is made on potentials, the state before it.
-
-    The weights after it are a kernel, on whose scalings the others are made. Its rows have at least 1 / N of the sums
-    that they should have, and no later iteration changes a sum by more, which keeps the scalings of a segment within
-    the numbers of float32. Iterations on potentials alone take 1.3 to 3.1 times as long
-    (benchmarks/operators/variants.py). With a penalty all are made so, since no kernel keeps its range.
-    """
-
-    potentials: Potentials
-
-    def first(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The potentials before the first iteration; those of the rows are never read."""
-        return tf.zeros_like(self.potentials.matrices.rows), self.potentials.matrices.start
-
-    def segment(self, plan: Plan, first: Any, before: State) -> tuple[State, tuple, Segment]:
-        """The state and the weights [B, N, M] after the iterations from number `first` on, and these."""
-        state, kernel = self.potentials.step(plan, first, before)
-        states = [state]
-        if self.potentials.matrices.exponent is not None:
-            for t in range(1, plan.length):
-                states.append(self.potentials.step(plan, first + t, states[-1])[0])
-            return states[-1], (), Segment(before, states, kernel)
-        scalings, unscaled = self._scalings(kernel), _unscaled(state)
-        for t in range(1, plan.length):
-            unscaled = scalings.step(plan, first + t, unscaled)
-            states.append(unscaled)
-        if plan.length == 1:
-            return state, (kernel,), Segment(before, states, kernel)
-        # The potentials lack digits that the kernel has.
-        return _moved(state, unscaled), (scalings.weights(unscaled),), Segment(before, states, kernel)
-
-    def weights(self, state: State) -> tf.Tensor:
-        """The matrix [B, N, M] of a state."""
-        return self.potentials.weights(state.rows, state.columns)
-
-    def restored(self, before: State, states: list[State]) -> Segment:
-        """A segment from its states."""
-        return Segment(before, states, self.potentials.with_right_columns(states[0]))
-
-    def reverse(self, reversal: Reversal, first: Any, segment: Segment, gradients: Gradients) -> Gradients:
-        """The gradients before a segment."""
-        states, kernel = segment.states, segment.kernel
-        if self.potentials.matrices.exponent is not None:
-            for t in reversed(range(1, len(states))):
-                pair = states[t - 1], states[t]
-                after = self.potentials.with_right_columns(states[t])
-                gradients = self.potentials.reverse(reversal, first + t, pair, gradients, after=after)
-            kernel = self.potentials.with_right_columns(states[0])
-        elif len(states) > 1:
-            scaled = [_unscaled(states[0]), *states[1:]]
-            gradients = self._scalings(kernel).reverse(reversal, first + 1, scaled, gradients)
-        return self.potentials.reverse(reversal, first, (segment.before, states[0]), gradients, after=kernel)
-
-    def _scalings(self, kernel: tf.Tensor) -> Scalings:
-        return Scalings(kernel, self.potentials.matrices.rows, self.potentials.matrices.columns)
-
-
-def _unscaled(state: State) -> State:
-    """The scalings of the weights of a state."""
-    return State(tf.ones_like(state.rows), tf.ones_like(state.columns), state.made)
-
-
-def _moved(state: State, scalings: State) -> State:
-    """The potentials that include the scalings of a kernel."""
-    least = dtype_tiny(scalings.rows.dtype)  # for a scaling of 0, whose potential is `excluded`
-    f, g = (
-        potential + tf.math.log(tf.maximum(scaling, least))
-        for potential, scaling in ((state.rows, scalings.rows), (state.columns, scalings.columns))
-    )
-    return State(f, g, scalings.made)
+# Up to this many iterations the states after all of them are stored for the gradient. Of more, only those before
+# segments are stored, and the gradient computes each segment again.
+STORED = 64
+# The residual, relative to the first, at which a solution is good enough for a gradient.
+ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}
 
 
 def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor, tf.Tensor]:
@@ -102,7 +25,7 @@ def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor,
     def weights(logits: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, *exponents: tf.Tensor) -> tuple:
         exponent = exponents[0] if exponents else None
         potentials = Potentials(matrices._replace(logits=logits, rows=rows, columns=columns, exponent=exponent))
-        run = _forward(Sinkhorn(potentials), plan)
+        run = _forward(potentials, plan)
         if exponent is None:
             error = tf.reduce_max(tf.abs(tf.reduce_sum(run.weights, axis=2) - rows), axis=1)
         else:
@@ -111,7 +34,7 @@ def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor,
         def gradient(upstream: tf.Tensor, _: tf.Tensor) -> list[tf.Tensor]:
             if plan.has_implicit_gradient:
                 return implicit_gradients(run.weights, upstream, plan.num_iterations)
-            found = _backward(Sinkhorn(potentials), plan, run, upstream)
+            found = _backward(potentials, plan, run, upstream)
             d_exponents = [_summed_like(found.exponent, each) for each in exponents]
             return [found.logits, found.row_sums, found.column_sums, *d_exponents]
 
@@ -136,26 +59,27 @@ class Run(NamedTuple):
     states: tuple[tf.Tensor, ...]
 
 
-def _forward(solver: Sinkhorn, plan: Plan) -> Run:
-    a, b = solver.first()
+def _forward(potentials: Potentials, plan: Plan) -> Run:
+    matrices = potentials.matrices
+    # The row potentials before the first iteration are never read.
+    a, b = tf.zeros_like(matrices.rows), matrices.start
     state = State(a, b, tf.fill(tf.shape(a)[:1], plan.num_iterations))
     if not plan.is_loop:
         segments = []
         for index in range(plan.segments):
-            state, weights, segment = solver.segment(plan, index * plan.length, state)
+            state, weights, segment = potentials.segment(plan, index * plan.length, state)
             segments.append(segment)
-        return Run(weights[0] if weights else solver.weights(state), state, segments, ())
+        return Run(weights[0] if weights else potentials.weights(state.rows, state.columns), state, segments, ())
 
     def step(index: tf.Tensor, values: tuple) -> tuple[tuple, tuple]:
         before = State(*values[:3])
-        after, weights, segment = solver.segment(plan, index * plan.length, before)
+        after, weights, segment = potentials.segment(plan, index * plan.length, before)
         # A matrix that had stopped keeps its digits.
         goes_on = (index * plan.length < after.made)[:, tf.newaxis, tf.newaxis]
         weights = tuple(tf.where(goes_on, new, old) for new, old in zip(weights, values[3:], strict=True))
         stored = [before, *segment.states][: _stored(plan)]
         return (*after, *weights), tuple(each for state in stored for each in (state.rows, state.columns))
 
-    matrices = solver.potentials.matrices
     # With a penalty the weights follow from the state, which has their digits.
     carried = (tf.zeros_like(matrices.logits),) if matrices.exponent is None else ()
     values, states = scan(
@@ -166,7 +90,7 @@ def _forward(solver: Sinkhorn, plan: Plan) -> Run:
         is_running=lambda index, values: tf.reduce_any(index * plan.length < values[2]),
     )
     last, weights = State(*values[:3]), values[3:]
-    return Run(weights[0] if weights else solver.weights(last), last, [], states)
+    return Run(weights[0] if weights else potentials.weights(last.rows, last.columns), last, [], states)
 
 
 def _stored(plan: Plan) -> int:
@@ -176,7 +100,7 @@ def _stored(plan: Plan) -> int:
     return 1 + plan.length if plan.num_iterations <= STORED else 1
 
 
-def _backward(solver: Sinkhorn, plan: Plan, run: Run, upstream: tf.Tensor) -> Gradients:
+def _backward(potentials: Potentials, plan: Plan, run: Run, upstream: tf.Tensor) -> Gradients:
     """The exact gradients of the iterations made."""
     d_logits = run.weights * upstream
     d_rows, d_columns = tf.reduce_sum(d_logits, axis=2), tf.reduce_sum(d_logits, axis=1)
@@ -185,18 +109,65 @@ def _backward(solver: Sinkhorn, plan: Plan, run: Run, upstream: tf.Tensor) -> Gr
     if not plan.is_loop:
         gradients = Gradients(d_logits, d_columns)
         for index in reversed(range(plan.segments)):
-            gradients = solver.reverse(reversal, index * plan.length, run.segments[index], gradients)
+            gradients = potentials.reverse_segment(reversal, index * plan.length, run.segments[index], gradients)
         return gradients
 
     def step(index: tf.Tensor, gradients: tuple, *stored: tf.Tensor) -> tuple[tuple, tuple]:
         before, *states = (State(*pair, made) for pair in zip(stored[::2], stored[1::2], strict=True))
         if states:
-            segment = solver.restored(before, states)
+            segment = Segment(before, states, potentials.with_right_columns(states[0]))
         else:
-            _, _, segment = solver.segment(plan.replayed(), index * plan.length, before)
-        return tuple(solver.reverse(reversal, index * plan.length, segment, Gradients(*gradients))), ()
+            _, _, segment = potentials.segment(plan._replace(is_replay=True), index * plan.length, before)
+        return tuple(potentials.reverse_segment(reversal, index * plan.length, segment, Gradients(*gradients))), ()
 
     zeros = tf.zeros_like(d_rows), tf.zeros_like(d_columns), tf.zeros_like(d_columns[:, :1])
-    last = ceil_division(tf.reduce_max(made), plan.length)
+    last = (tf.reduce_max(made) + plan.length - 1) // plan.length
     found, _ = scan(step, (d_logits, d_columns, *zeros), run.states, length=plan.segments, reverse_from=last)
     return Gradients(*found)
+
+
+def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: int) -> list[tf.Tensor]:
+    """The gradients with respect to the logits [B, N, M], the row sums and the column sums.
+
+    Weights P = exp(L_ij + f_i + g_j) with fixed sums move by dP = P * (dL_ij + df_i + dg_j), where df and dg keep the
+    sums. So with upstream U the gradient of the logits is P * (U - a_i - b_j), and those of the sums are a and b, where
+
+        rows a + P b = sum_j(P U),   P^T a + columns b = sum_i(P U).
+
+    Without a this is a symmetric system for b, which conjugate gradients solve in fewer steps than Sinkhorn's.
+    """
+    rows, columns = tf.reduce_sum(weights, axis=2), tf.reduce_sum(weights, axis=1)
+    products = weights * upstream
+    of_rows, of_columns = tf.reduce_sum(products, axis=2), tf.reduce_sum(products, axis=1)
+
+    def from_rows(values: tf.Tensor) -> tf.Tensor:
+        return tf.linalg.matvec(weights, tf.math.divide_no_nan(values, rows), transpose_a=True)
+
+    def reduced(b: tf.Tensor) -> tf.Tensor:
+        return columns * b - from_rows(tf.linalg.matvec(weights, b))
+
+    residual = of_columns - from_rows(of_rows)
+    enough = ENOUGH[weights.dtype] ** 2 * _squared(residual, columns)
+
+    def unfinished(_: tf.Tensor, __: tf.Tensor, residual: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
+        del others
+        return tf.reduce_any(_squared(residual, columns) > enough)
+
+    def step(count: tf.Tensor, b: tf.Tensor, residual: tf.Tensor, direction: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        image, before = reduced(direction), _squared(residual, columns)
+        length = tf.math.divide_no_nan(before, tf.reduce_sum(direction * image, axis=1, keepdims=True))
+        # A solution that is good enough stays: rounding would spoil it.
+        length = tf.where(before > enough, length, tf.zeros_like(length))
+        residual -= length * image
+        ratio = tf.math.divide_no_nan(_squared(residual, columns), before)
+        return count + 1, b + length * direction, residual, tf.math.divide_no_nan(residual, columns) + ratio * direction
+
+    start = (tf.constant(0), tf.zeros_like(columns), residual, tf.math.divide_no_nan(residual, columns))
+    _, b, _, _ = tf.while_loop(unfinished, step, start, maximum_iterations=max_iterations)
+    a = tf.math.divide_no_nan(of_rows - tf.linalg.matvec(weights, b), rows)
+    return [weights * (upstream - a[:, :, tf.newaxis] - b[:, tf.newaxis, :]), a, b]
+
+
+def _squared(residual: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """The squared length [B, 1] of a residual, each column relative to its sum."""
+    return tf.reduce_sum(tf.math.divide_no_nan(tf.square(residual), columns), axis=1, keepdims=True)
