@@ -34,7 +34,8 @@ def softmax_logits(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) ->
     lowest = excluded(scores.dtype)
     if not _is_one(tau):
         valid = scores if mask is None else tf.where(mask, scores, lowest)
-        scores = _difference(scores, tf.stop_gradient(tf.reduce_max(valid, axis=-1, keepdims=True)), mask) / tau
+        largest = tf.stop_gradient(tf.reduce_max(valid, axis=-1, keepdims=True))
+        scores = (scores - (largest if mask is None else tf.where(mask, largest, 0))) / tau
     # A sum, whose gradient takes no operation, as that of masked items is 0.
     return scores if mask is None else scores + tf.where(mask, tf.constant(0, scores.dtype), lowest)
 
