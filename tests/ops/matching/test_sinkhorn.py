@@ -13,6 +13,7 @@ from support.oracles import matching as oracles
 from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
+from keras_softsort.ops.matching import _sinkhorn_solvers
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -137,6 +138,15 @@ def test_float32_gradients_are_finite_and_close(tau):
         for dtype in (tf.float32, tf.float64)
     ]
     np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-3, atol=1e-4 / tau * 0.1)
+
+
+def test_gradients_of_many_columns_are_those_of_few(monkeypatch):
+    def gradient():
+        return tape_gradients(lambda s: ops.sinkhorn(s, 0.5), [tf.constant(SQUARE)], fixed_weights(SQUARE.shape))[1][0]
+
+    few = gradient()
+    monkeypatch.setattr(_sinkhorn_solvers, "FEW", 0)
+    np.testing.assert_allclose(gradient(), few, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
