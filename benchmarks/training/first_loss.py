@@ -11,7 +11,7 @@
 The network, its optimizer and the number of epochs are those of `ranking_methods.py` for all losses. Each of `--seeds`
 draws the split, or the simulated queries, and the first weights. The epoch with the best NDCG@5 on validation lists
 counts, and the figure is the NDCG@5 of that epoch on test lists. LightGBM's LambdaMART stands beside the losses, with
-its default settings and the number of trees chosen in the same way.
+its default settings and the number of trees chosen in the same way. It is then trained again on both sets of lists.
 
 How far a loss is behind the best one is the mean of the differences with the same seed. Its 95 % interval is that of
 Student's t for these differences. Over all data sets there are two intervals: one for the mean over the data sets with
