@@ -63,10 +63,14 @@ def _difference(scores: tf.Tensor, origin: tf.Tensor, mask: tf.Tensor | None) ->
     return difference if mask is None else tf.where(mask, difference, 0)
 
 
-def within_range(pair_scores: tf.Tensor) -> tf.Tensor:
-    """The scores of pairs, none so far away that a difference overflows. A quotient may be beyond all numbers."""
+@tf.custom_gradient
+def within_range(pair_scores: tf.Tensor) -> tuple:
+    """The scores of pairs, none so far away that a difference overflows. A quotient may be beyond all numbers.
+
+    The gradient is not changed.
+    """
     farthest = pair_scores.dtype.max / 16
-    return tf.clip_by_value(pair_scores, -farthest, farthest)
+    return tf.clip_by_value(pair_scores, -farthest, farthest), lambda upstream: upstream
 
 
 def relative_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.tracing import is_compiled
 
 
 def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
@@ -22,6 +23,14 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     sizes = group_sums(tf.ones_like(groups), groups, list_size(groups))
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
     return last - take(sizes, groups) + 1, last
+
+
+def tied_ranks_of_numbers(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The `tied_ranks` of keys without NaN."""
+    if is_compiled():  # XLA compares all pairs to search
+        return tied_ranks(sort_keys)
+    ascending = -sort_keys
+    return tf.searchsorted(ascending, ascending), tf.searchsorted(ascending, ascending, side="right") - 1
 
 
 def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:

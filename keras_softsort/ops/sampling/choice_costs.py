@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.axes import list_size
+from keras_softsort.ops.core.order import group_sums, take
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sampling.logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
 
@@ -40,8 +41,9 @@ class OrderedChoices(NamedTuple):
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """Sum the values [B, n] of choices over those that have each item among their alternatives."""
-        sums = tf.cumsum(values, axis=1)
-        return sums if self.last is None else take(sums, self.last)
+        # The sum of each group stands at its first item.
+        sums = values if self.first is None else group_sums(values, self.first, list_size(values))
+        return tf.cumsum(sums, axis=1)
 
     def logsumexp_of_choices(self, values: tf.Tensor) -> tf.Tensor:
         """The logarithms of the sums that `choices` makes of the exponentials of the values [B, n], of any range."""
@@ -97,10 +99,29 @@ class ComparedChoices(NamedTuple):
         return tf.logical_or(item < chosen, tied)
 
 
-SortedChoices = OrderedChoices | ChoicesAgainstLater
+class MultipliedChoices(NamedTuple):
+    """Choices in any order of the items, by products of matrices; see `target.by_products`."""
+
+    alternatives: tf.Tensor  # [B, n, n]: 1 for the alternatives of each choice without the chosen item, 0 for others
+
+    def others(self, terms: tf.Tensor) -> tf.Tensor:
+        """Sum the terms [B, n], at least 0, over the alternatives of each choice, without the chosen item."""
+        return tf.linalg.matvec(self.alternatives, terms)
+
+    def exponential_sums(self, values: tf.Tensor) -> ScaledSums:
+        """Sum the exponentials of the values [B, n], of any range, over the alternatives of each choice."""
+        others = tf.where(self.alternatives > 0, values[:, tf.newaxis], excluded(values.dtype))
+        return scaled_sums(tf.concat([others, values[..., tf.newaxis]], axis=2))
+
+    def choices(self, values: tf.Tensor) -> tf.Tensor:
+        """Sum the values [B, n] of choices over those that have each item among their alternatives."""
+        return values + tf.linalg.matvec(self.alternatives, values, transpose_a=True)
 
 
-def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices | ComparedChoices) -> tf.Tensor:
+SummedChoices = OrderedChoices | ChoicesAgainstLater | MultipliedChoices
+
+
+def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices | ComparedChoices) -> tf.Tensor:
     """Compute `sum_i w_i (logsumexp_j a_j - a_i)` over the choices i, with the alternatives j of each: [B].
 
     The scores a [B, n] may be `excluded`, or -inf. A choice of weight 0 costs 0, and so does one all of whose
@@ -155,7 +176,7 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
     return tf.where(is_refused, -tf.math.log(tf.cast(~is_refused, found.dtype)), found)
 
 
-def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
+def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """The costs [B, n] of choices, and the gradient [B, n] of their weighted sum; `given` are scores and any weights.
 
     XLA compiles no gradient of a condition that gathers, so second derivatives are computed within its branches.
@@ -189,20 +210,20 @@ def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SortedChoices) -> t
     return both(*given)
 
 
-def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
+def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """The costs [B, n] and slopes in linear time, for scores within `SAFE_RANGE` of the largest of their list."""
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms
-    none_left, zeros = tf.equal(left, 0), tf.zeros_like(left)
+    none_left = tf.equal(left, 0)
     # log(left / term) would lose the digits of small costs. 0 / 0 would make second derivatives NaN.
-    ratios = tf.where(none_left, zeros, others) / tf.where(none_left, tf.ones_like(terms), terms)
-    costs = tf.math.log1p(ratios)
-    weights = tf.where(none_left, zeros, tf.ones_like(zeros) if weights is None else weights)
+    costs = tf.math.log1p(others / tf.where(none_left, tf.ones_like(terms), terms))
+    counts = tf.cast(tf.logical_not(none_left), terms.dtype)
+    weights = counts if weights is None else weights * counts
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
 
-def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: SortedChoices) -> tuple[tf.Tensor, tf.Tensor]:
+def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute the results of `_in_range` for scores of any range, in O(n^1.5) time."""
     weights = tf.ones_like(scores) if weights is None else weights
     zeros = tf.zeros_like(scores)

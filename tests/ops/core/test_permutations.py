@@ -21,3 +21,10 @@ def test_tied_ranks(size):
         np.testing.assert_array_equal(last, keys.shape[1] - 1 - equal[:, :, ::-1].argmax(axis=2))
     assert first.shape == last.shape == keys.shape
     assert first.dtype == last.dtype == tf.int32
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_tied_ranks_of_numbers(compiled):
+    keys = tf.constant([[3.0, 3.0, 1.0, 0.0, -0.0], [np.inf, 2.0, 2.0, 2.0, -np.inf]])
+    found = tf.function(ties.tied_ranks_of_numbers, jit_compile=compiled)(keys)
+    np.testing.assert_array_equal(found, [[[0, 0, 2, 3, 3], [0, 1, 1, 1, 4]], [[1, 1, 2, 4, 4], [0, 3, 3, 3, 4]]])
