@@ -10,11 +10,13 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._dense.soft_rows import BY_RANK, Layout, Logits, Pairs
+from keras_softsort.ops.sorting._dense.soft_rows import Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists
 
-# Scores farther from the middle count as this, so that no sum overflows.
+# Scores farther from the middle, in units of tau, count as this, so that no sum overflows.
 FARTHEST = {tf.float32: 1e33, tf.float64: 1e300}
+# A lower tau counts as this, so that scores remain in order.
+COLDEST = {tf.float32: 1e-30, tf.float64: 1e-290}
 
 
 def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
@@ -31,29 +33,21 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
         if lists.mask is not None:
             above = tf.where(lists.mask[:, tf.newaxis, :], above, tf.zeros_like(above))
         balance = tf.reduce_sum(above, axis=2)  # the items above each item less those below it
-        middle = _middle(scores, balance, lists.mask)
+        # Vectors take less time to divide than the logits of all pairs.
+        centered = (scores - _middle(scores, balance, lists.mask)) / tf.maximum(tau, COLDEST[scores.dtype])
         farthest = FARTHEST[scores.dtype]
-        centered = lists.of_valid(tf.clip_by_value(scores - middle, -farthest, farthest))
+        centered = lists.of_valid(tf.clip_by_value(centered, -farthest, farthest))
         others = centered[:, tf.newaxis, :]
         distances = tf.reduce_sum((above - tf.sign(others)) * others, axis=2) - balance * centered
 
-        def heights(layout: Layout) -> tf.Tensor:
-            return layout.of_ranks(slopes) * layout.of_items(centered) - layout.of_items(distances)
-
-        # Less the largest valid one of each row, so that the quotient of a valid item may overflow only to -inf.
-        by_rank = valid = heights(BY_RANK)
-        if lists.mask is not None:
-            valid = tf.where(lists.mask[:, tf.newaxis, :], valid, tf.constant(valid.dtype.min, valid.dtype))
-        peaks = tf.reduce_max(valid, axis=2)
-
         def pairs(layout: Layout) -> tf.Tensor:
-            every = by_rank if layout == BY_RANK else heights(layout)
-            return (every - layout.of_ranks(peaks)) / tau[:, :, tf.newaxis]
+            return layout.of_ranks(slopes) * layout.of_items(centered) - layout.of_items(distances)
 
         def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
             found = d_logits(columns)
-            own = columns.over_ranks(found * (columns.of_ranks(slopes) + columns.of_items(balance)))
-            return own + tf.reduce_sum(above * columns.over_ranks(found)[:, tf.newaxis, :], axis=2)
+            sums = columns.over_ranks(found)
+            of_distances = balance * sums + tf.reduce_sum(above * sums[:, tf.newaxis, :], axis=2)
+            return columns.over_ranks(found * columns.of_ranks(slopes)) + of_distances
 
         return pairs, gradient
 

@@ -42,8 +42,9 @@ class Layout(NamedTuple):
 BY_RANK = Layout(1)  # [B, r, n]
 BY_ITEM = Layout(2)  # [B, n, r]
 Pairs = Callable[[Layout], tf.Tensor]
-# (scores [B, n], tau [B, 1]) -> the logits, which are inverse to tau, with the largest of each row 0; and a function of
-# a gradient of the logits, whose rows sum to 0, and the layout to sum over ranks in: tau times that of the scores.
+# (scores [B, n], tau [B, 1]) -> the logits, which are inverse to tau, a finite one or more in each row and the others
+# finite or -inf; and a function of a gradient of the logits, whose rows sum to 0, and the layout to sum over ranks in:
+# tau times that of the scores.
 Logits = Callable[[tf.Tensor, tf.Tensor], tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]]
 
 
@@ -172,12 +173,20 @@ class SoftRows(NamedTuple):
                 return tf.where(tf.equal(layout.of_items(mask), is_valid), logits, excluded)
 
             logits = logits_in(BY_RANK)
-            exponentials = tf.exp(logits)
-            totals = BY_RANK.over_items(exponentials)
-            matrix = exponentials / BY_RANK.of_ranks(totals)
+            peaks = tf.reduce_max(logits, axis=2)
+
+            def below_peaks(layout: Layout) -> tf.Tensor:
+                return (logits if layout == BY_RANK else logits_in(layout)) - layout.of_ranks(peaks)
+
+            if mask is not None or recomputes_pairs(self.lists.scores.shape[1]):
+                exponentials = tf.exp(below_peaks(BY_RANK))
+                totals = BY_RANK.over_items(exponentials)
+                matrix = exponentials / BY_RANK.of_ranks(totals)
+            else:  # On a CPU one operation takes half of the time, but beside NaN it would give masked items 0.
+                matrix = tf.nn.softmax(logits)
 
             def weights(layout: Layout) -> tf.Tensor:
-                return matrix if layout == BY_RANK else tf.exp(logits_in(layout)) / layout.of_ranks(totals)
+                return matrix if layout == BY_RANK else tf.exp(below_peaks(layout)) / layout.of_ranks(totals)
 
             found, gradient_of_function = function(logits, weights, *values)
 
@@ -189,9 +198,8 @@ class SoftRows(NamedTuple):
                     found = slopes(layout)
                     return found if mask is None else tf.where(layout.of_ranks(valid), found, tf.zeros_like(found))
 
-                own = logits if columns == BY_RANK else logits_in(columns)
                 # Farther ones have the weight 0. Their product with a large second derivative could overflow.
-                products = d_logits(columns) * tf.maximum(own, -MAX_GAP[own.dtype])
+                products = d_logits(columns) * tf.maximum(below_peaks(columns), -MAX_GAP[logits.dtype])
                 d_tau = -tf.reduce_sum(tf.reduce_sum(products, axis=2), axis=1, keepdims=True) / tau
                 return gradient_of_scores(d_logits, columns) / tau, d_tau, *d_values
 
