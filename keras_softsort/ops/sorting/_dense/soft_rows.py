@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.axes import is_at_most
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists
@@ -39,6 +40,8 @@ class Layout(NamedTuple):
         return tf.reduce_sum(pairs, axis=3 - self.ranks)
 
 
+# In a plain graph on a CPU, the softmax of shorter lists takes less time in parts than as one operation.
+LONGEST_IN_PARTS = 24
 BY_RANK = Layout(1)  # [B, r, n]
 BY_ITEM = Layout(2)  # [B, n, r]
 Pairs = Callable[[Layout], tf.Tensor]
@@ -178,11 +181,12 @@ class SoftRows(NamedTuple):
             def below_peaks(layout: Layout) -> tf.Tensor:
                 return (logits if layout == BY_RANK else logits_in(layout)) - layout.of_ranks(peaks)
 
-            if mask is not None or recomputes_pairs(self.lists.scores.shape[1]):
+            size = self.lists.scores.shape[1]
+            if mask is not None or is_at_most(size, LONGEST_IN_PARTS) or recomputes_pairs(size):
                 exponentials = tf.exp(below_peaks(BY_RANK))
                 totals = BY_RANK.over_items(exponentials)
                 matrix = exponentials / BY_RANK.of_ranks(totals)
-            else:  # On a CPU one operation takes half of the time, but beside NaN it would give masked items 0.
+            else:  # Long lists take half of the time in one operation, but beside NaN it would give masked items 0.
                 matrix = tf.nn.softmax(logits)
 
             def weights(layout: Layout) -> tf.Tensor:
