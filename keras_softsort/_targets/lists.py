@@ -143,12 +143,20 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
     return lists._replace(given_weights=lists.only_valid(weights))
 
 
+def not_negative(labels: tf.Tensor) -> tf.Tensor:
+    """Whether labels are at least 0 or NaN."""
+    # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
+    if labels.dtype.is_integer:
+        return labels >= 0
+    return tf.logical_or(labels >= 0, tf.math.is_nan(labels))
+
+
 def _labels_and_mask(y_true: Any, y_pred: tf.Tensor, padding: str | None) -> tuple[tf.Tensor, tf.Tensor | None]:
     """Return dense labels in the dtype of `y_pred`, and whether each belongs to a valid item, None if all do."""
     labels = tf.cast(_dense("y_true", y_true, y_pred), y_pred.dtype)
     if padding == "negative_labels":
         # A label that is NaN is not padding: it makes the result of its list NaN.
-        mask = tf.logical_not(labels < 0)
+        mask = not_negative(labels)
     elif padding == "nan_labels":
         mask = tf.logical_not(tf.math.is_nan(labels))
     else:

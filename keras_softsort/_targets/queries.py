@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._targets.lists import WeightedLosses
+from keras_softsort._targets.lists import WeightedLosses, not_negative
 from keras_softsort.ops.neighbors.embeddings import class_rows
 
 
@@ -61,14 +61,6 @@ def queries_and_candidates(
     columns = [flat, flat] if flat.shape.rank == 1 else tf.unstack(flat, axis=1)
     queries = labelled_embeddings(columns[0], both[:, 0], sample_weight, dtype)
     return queries, labelled_embeddings(columns[1], both[:, 1], None, dtype)
-
-
-def not_negative(labels: tf.Tensor) -> tf.Tensor:
-    """Whether labels are at least 0 or NaN."""
-    # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
-    if labels.dtype.is_integer:
-        return labels >= 0
-    return tf.logical_or(labels >= 0, tf.math.is_nan(labels))
 
 
 def row_weights(sample_weight: Any, rows: tf.Tensor) -> tf.Tensor:

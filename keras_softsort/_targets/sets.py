@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._targets.lists import WeightedLosses
-from keras_softsort._targets.queries import not_negative, row_weights
+from keras_softsort._targets.lists import WeightedLosses, not_negative
+from keras_softsort._targets.queries import row_weights
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.matching.set_loss import checked_items
 

@@ -53,7 +53,11 @@ class RankingLists(NamedTuple):
 
     def only_valid(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` of items, [B, n] or [B, n, m], with 0 where masked."""
-        return values if self.mask is None else tf.where(_for_logits(self.mask, values), values, 0)
+        return (
+            values
+            if self.mask is None
+            else tf.where(_for_logits(self.mask, values), values, tf.zeros([], values.dtype))
+        )
 
     def weighted(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` of items, [B, n] or [B, n, m] and 0 where masked, times the weights."""

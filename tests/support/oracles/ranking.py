@@ -60,11 +60,12 @@ def approx_ndcg(
 
 
 def sinkhorn(matrix, iterations, tolerance=1e-6):
-    """Rows and columns by turns, until the rows are right after the columns."""
-    for _ in range(iterations):
+    """Rows and columns by turns, until the rows are right after a round of iterations."""
+    length = max(each for each in range(1, 9) if iterations % each == 0)
+    for iteration in range(1, iterations + 1):
         matrix = matrix / matrix.sum(axis=1, keepdims=True)
         matrix = matrix / matrix.sum(axis=0, keepdims=True)
-        if np.abs(matrix.sum(axis=1) - 1).max() <= tolerance:
+        if iteration % length == 0 and np.abs(matrix.sum(axis=1) - 1).max() <= tolerance:
             break
     return matrix
 
