@@ -25,7 +25,6 @@ from steps import gradient_step, runner
 import keras_softsort as ks
 from keras_softsort.ops.core import decay_scan
 from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
-from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
 
@@ -54,11 +53,6 @@ def by_doubling(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return decay_scan._by_doubling(positions, values, values.dtype)
 
 
-def columns_times(weights: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    return tf.matmul(weights, values, transpose_a=True)
-
-
-MATRIX_PRODUCTS = ((soft_rows, "_rows_times", tf.matmul), (soft_rows, "_columns_times", columns_times))
 VARIANTS = {
     **{
         f"rounds of pooling, tau {tau}": Variant(
@@ -72,13 +66,11 @@ VARIANTS = {
     "running sums, LapSum": Variant(
         ranks("lapsum"), ("32x200", "8x1000", "1x10000"), ((decay_scan, "_by_running_sums", by_doubling),)
     ),
-    "sums of products, NeuralSort": Variant(ranks("neural_sort"), ("64x5", "64x8", "64x16", "64x64"), MATRIX_PRODUCTS),
-    "sums of products, SoftSort": Variant(ranks("soft_sort"), ("64x5", "64x8", "64x16", "64x64"), MATRIX_PRODUCTS),
     "sums over few columns": Variant(
         ks.sinkhorn, ("64x8x8", "64x16x16", "64x32x32"), ((_sinkhorn_solvers, "SHORT", 0),)
     ),
     "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),)),
-    "later rounds of bids": Variant(
+    "rounds of bids": Variant(
         matching,
         ("8x100x100", "2x300x300"),
         ((_assignment, "FEWEST_ROUNDS", 0), (_assignment, "ROWS_PER_ROUND", 10**9)),

@@ -148,7 +148,6 @@ class SoftRows(NamedTuple):
         """The layout in which products with a vector sum over ranks.
 
         They are sums of products, since TensorFlow lets GPUs round the factors of its matrix product (TensorFloat-32).
-        On lists of up to 16 items ranks take 1.4 to 1.6 times as long with it (benchmarks/variants.py).
         """
         return BY_ITEM if recomputes_pairs(self.lists.scores.shape[1]) else BY_RANK
 
