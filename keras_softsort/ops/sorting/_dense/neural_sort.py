@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_softsort.ops.sorting._dense.soft_rows import Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists
 
-# Scores farther from the middle, in units of tau, count as this, so that no sum overflows.
+# Scores farther from the middle, in units of a tau below 1, count as this, so that neither sums nor quotients overflow.
 FARTHEST = {tf.float32: 1e33, tf.float64: 1e300}
 # A lower tau counts as this, so that scores remain in order.
 COLDEST = {tf.float32: 1e-30, tf.float64: 1e-290}
@@ -33,15 +33,17 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
         if lists.mask is not None:
             above = tf.where(lists.mask[:, tf.newaxis, :], above, tf.zeros_like(above))
         balance = tf.reduce_sum(above, axis=2)  # the items above each item less those below it
-        # Vectors take less time to divide than the logits of all pairs.
-        centered = (scores - _middle(scores, balance, lists.mask)) / tf.maximum(tau, COLDEST[scores.dtype])
-        farthest = FARTHEST[scores.dtype]
+        divisor = tf.maximum(tau, COLDEST[scores.dtype])
+        farthest = FARTHEST[scores.dtype] * tf.minimum(divisor, 1)
+        centered = scores - _middle(scores, balance, lists.mask)
         centered = lists.of_valid(tf.clip_by_value(centered, -farthest, farthest))
         others = centered[:, tf.newaxis, :]
         distances = tf.reduce_sum((above - tf.sign(others)) * others, axis=2) - balance * centered
 
         def pairs(layout: Layout) -> tf.Tensor:
-            return layout.of_ranks(slopes) * layout.of_items(centered) - layout.of_items(distances)
+            # Scores of few digits have exact logits until these are divided.
+            heights = layout.of_ranks(slopes) * layout.of_items(centered) - layout.of_items(distances)
+            return heights / divisor[:, :, tf.newaxis]
 
         def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
             found = d_logits(columns)
