@@ -42,7 +42,7 @@ def by_comparison(size: Any) -> bool:
 def by_products(size: Any) -> bool:
     """Whether sums over the pairs of lists of this `size` are products of matrices, on a CPU under XLA.
 
-    For `plackett_luce_loss` of 64 lists of 50 or 128 items they take less than half as long as a sort.
+    `plackett_luce_loss` of 64 lists takes half as long with them as with a sort for 128 items, and two thirds for 50.
     """
     return _device() == "cpu" and is_compiled() and isinstance(size, int) and size <= LONGEST_PRODUCT
 
