@@ -37,8 +37,8 @@ class RankingArguments(NamedTuple):
 class RankingLists(NamedTuple):
     """Lists `[B, n]` in the compute dtype."""
 
-    scores: tf.Tensor  # 0 where masked, and in a list with a number that has no meaning
-    labels: tf.Tensor  # the same
+    scores: tf.Tensor  # 0 where masked or invalid
+    labels: tf.Tensor  # 0 where masked or invalid
     mask: tf.Tensor | None  # bool, True for valid items; None if all are valid
     weights: tf.Tensor | None  # 0 where masked; None if all valid items have the weight 1
     tau: Any  # a scalar or [B, 1], if the loss has a temperature
@@ -177,9 +177,9 @@ def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
     """Turn `function(lists, *options)` into a function of `RankingArguments` with their leading axes.
 
-    It returns [B] or [B, n], or a named tuple of such results. It gets the lists for whose valid items
-    `has_meaning(scores, labels, *options)` holds, and zeros in place of others, which give NaN. Results [B, n] are 0
-    where masked. Eager calls of all list sizes share one trace.
+    It returns [B] or [B, n], or a named tuple of such results. It gets only items for which
+    `has_meaning(scores, labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked.
+    Eager calls of all list sizes share one trace.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -187,16 +187,14 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
         def run(args: RankingArguments, *options: Any) -> tf.Tensor:
             lists = flat_lists(args)
             readable = has_meaning(lists.scores, lists.labels, *options)
-            # A list with one item that is not readable is not read at all. XLA would test each item again in each of
-            # its pairs.
+            # Item by item: a GPU would launch one more kernel to leave out whole lists.
             if lists.mask is None:
-                readable = tf.reduce_all(readable, axis=-1, keepdims=True)
                 failed = tf.logical_not(readable)
             else:
-                failed = tf.reduce_any(tf.logical_and(lists.mask, ~readable), axis=-1, keepdims=True)
-                readable = tf.logical_and(lists.mask, ~failed)
+                readable = tf.logical_and(readable, lists.mask)
+                failed = tf.not_equal(readable, lists.mask)
             # Added to the results of a list, and to the gradient of its scores.
-            poison = zero_or_nan(failed, lists.labels.dtype)
+            poison = zero_or_nan(tf.reduce_any(failed, axis=-1, keepdims=True), lists.labels.dtype)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
                 labels=tf.where(readable, lists.labels, 0),
