@@ -23,8 +23,10 @@ import tensorflow as tf
 from steps import gradient_step, runner
 
 import keras_softsort as ks
-from keras_softsort.ops.core import decay_scan
+from keras_softsort.ops.core import decay_scan, target
 from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
+from keras_softsort.ops.ranking import _pair_costs
+from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
 
@@ -53,6 +55,13 @@ def by_doubling(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return decay_scan._by_doubling(positions, values, values.dtype)
 
 
+def of_grades(loss: Callable[..., tf.Tensor]) -> Callable[[tf.Tensor], tf.Tensor]:
+    """The loss of scores with labels of 0 to 4."""
+    return lambda scores: loss(
+        scores, tf.math.floormod(tf.range(tf.shape(scores)[1]) * 7, 5) + tf.zeros_like(scores, tf.int32)
+    )
+
+
 VARIANTS = {
     **{
         f"rounds of pooling, tau {tau}": Variant(
@@ -70,6 +79,18 @@ VARIANTS = {
         ks.sinkhorn, ("64x8x8", "64x16x16", "64x32x32"), ((_sinkhorn_solvers, "SHORT", 0),)
     ),
     "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),)),
+    "softmax as one operation": Variant(
+        ks.neural_sort, ("64x16", "64x50", "64x128", "8x500"), ((soft_rows, "LONGEST_IN_PARTS", 10**9),)
+    ),
+    "products of pairs, ListMLE": Variant(
+        of_grades(ks.ops.plackett_luce_loss), ("64x16", "64x50", "64x128"), ((target, "LONGEST_PRODUCT", 0),)
+    ),
+    "softplus and sigmoid": Variant(
+        of_grades(ks.ops.ranknet_loss), ("256x5", "64x50", "64x128"), ((_pair_costs, "is_compiled", lambda: True),)
+    ),
+    "one exponential": Variant(
+        of_grades(ks.ops.ranknet_loss), ("256x5", "64x50", "64x128"), ((_pair_costs, "is_compiled", lambda: False),)
+    ),
     "rounds of bids": Variant(
         matching,
         ("8x100x100", "2x300x300"),

@@ -1,22 +1,10 @@
 """Ways to sort digits, and the choice of their temperatures."""
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 pytestmark = pytest.mark.default_stack_only
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def script(monkeypatch):
-    for folder in ("tools", "training"):
-        monkeypatch.syspath_prepend(str(BENCHMARKS / folder))
-    return importlib.import_module
 
 
 @pytest.mark.parametrize("operator", ["neural_sort", "soft_sort", "lapsum", "projection", "projection_kl"])

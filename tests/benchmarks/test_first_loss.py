@@ -1,23 +1,12 @@
 """The data sets of the comparison of losses, and its intervals."""
 
-import importlib
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 pytestmark = pytest.mark.default_stack_only
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def script(monkeypatch):
-    for folder in ("tools", "training"):
-        monkeypatch.syspath_prepend(str(BENCHMARKS / folder))
-    return importlib.import_module
 
 
 def items(parts):

@@ -185,7 +185,9 @@ class SoftRows(NamedTuple):
                 exponentials = tf.exp(below_peaks(BY_RANK))
                 totals = BY_RANK.over_items(exponentials)
                 matrix = exponentials / BY_RANK.of_ranks(totals)
-            else:  # Long lists take half of the time in one operation, but beside NaN it would give masked items 0.
+            else:
+                # In parts, a step without XLA takes up to 1.14 times as long (benchmarks/operators/variants.py).
+                # Beside NaN, one operation would give masked items 0.
                 matrix = tf.nn.softmax(logits)
 
             def weights(layout: Layout) -> tf.Tensor:
