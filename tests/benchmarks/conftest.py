@@ -1,4 +1,4 @@
-"""What tests of the scripts in `benchmarks` share."""
+"""Fixtures of the tests of scripts in `benchmarks`."""
 
 import importlib
 from pathlib import Path
@@ -10,7 +10,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture
 def script(monkeypatch):
-    """A function that imports a script of `benchmarks/training` by its name."""
+    """Import a script of `benchmarks/training` by its name."""
     for folder in ("tools", "training"):
         monkeypatch.syspath_prepend(str(BENCHMARKS / folder))
     return importlib.import_module
