@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.distances import paired_distances
 from keras_softsort.ops.core.order import masked_last, plus_zeros, take
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
@@ -71,13 +72,15 @@ def nearest_references(
 
 
 def _are_few(queries: tf.Tensor, references: tf.Tensor, largest: int) -> bool:
-    """Whether the first round would search all references, and their differences to all queries fit in memory.
+    """Whether queries are compared with all references, whose differences fit in memory.
 
-    For 64 queries and 128 references a TPU expects 1 us where bounds take 315, and an H100 launches 8 kernels where
-    they launch 39. Not for "cosine": under XLA, the rounding of a root depends on the place in the tensor.
+    A CPU does if the first round would search all of them. For 64 queries and 128 references a TPU expects 1 us where
+    bounds take 315, and an H100 launches 8 kernels where they launch 39. Not for "cosine": under XLA, the rounding of a
+    root depends on the place in the tensor.
     """
     count, (size, dimension) = queries.shape[0], references.shape
-    return count is not None and size <= largest and count * size * dimension <= GATHERED_SIZE
+    is_small = size <= largest or by_comparison(size)
+    return is_small and count is not None and count * size * dimension <= GATHERED_SIZE
 
 
 def _of_few(queries: tf.Tensor, references: tf.Tensor, k: int, distance: str) -> tuple[tf.Tensor, tf.Tensor]:

@@ -199,18 +199,17 @@ def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
     dtype = lists.scores.dtype if compared or is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
     weights = tf.cast(lists.weighted(absolute_gains(lists.labels, lists.mask, gain)), dtype)
-    # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
-    largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
-    weights = tf.math.divide_no_nan(weights, largest)
     # Masked items come after all others, and have no weight.
     keys = masked_last(lists.labels, lists.mask)
     if compared:
         losses = choice_costs(scores, weights, ComparedChoices(keys, "never"))
     else:
+        # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
+        largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
         ordered, order = descending(keys)
-        choices = ChoicesAgainstLater(*tied_ranks(ordered))
-        losses = choice_costs(take(scores, order), take(weights, order), choices)
-    losses = tf.cast(losses * largest[:, 0], lists.scores.dtype)
+        relative = take(tf.math.divide_no_nan(weights, largest), order)
+        losses = choice_costs(take(scores, order), relative, ChoicesAgainstLater(*tied_ranks(ordered))) * largest[:, 0]
+    losses = tf.cast(losses, lists.scores.dtype)
     if gain == "linear":
         return losses
     # Labels near the limit, with finite gains.

@@ -93,10 +93,9 @@ class ComparedChoices(NamedTuple):
         )
         if self.ties == "never":
             return item < chosen
-        tied = tf.logical_and(
-            tf.equal(item, chosen), other > place if self.ties == "first" else tf.not_equal(other, place)
-        )
-        return tf.logical_or(item < chosen, tied)
+        if self.ties == "first":
+            return tf.where(other > place, item <= chosen, item < chosen)
+        return tf.logical_and(item <= chosen, tf.not_equal(other, place))
 
 
 class MultipliedChoices(NamedTuple):
@@ -147,33 +146,33 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedCh
 
 def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
     """The costs [B, n] of choices, for scores of any range."""
-    can_be_chosen, zero = tf.logical_not(is_excluded(scores)), tf.zeros([], scores.dtype)
-    counts = tf.logical_and(choices.others(axis=1), can_be_chosen[:, tf.newaxis])
+    can_be_chosen, lowest = tf.logical_not(is_excluded(scores)), excluded(scores.dtype)
 
     @tf.custom_gradient
     def costs(scores: tf.Tensor) -> tuple:
-        above = tf.where(counts, scores[:, tf.newaxis] - scores[..., tf.newaxis], excluded(scores.dtype))
-        # log(1 + sum_j exp(a_j - a_i)) over the others j, relative to the peak where one of them is above i. It keeps
-        # the digits of small costs. The peak has no gradient, since the cost does not depend on it.
-        peak = tf.stop_gradient(tf.nn.relu(tf.reduce_max(above, axis=2)))
-        others = tf.reduce_sum(tf.exp(above - peak[..., tf.newaxis]), axis=2)
-        log_total = tf.math.log1p(others + tf.math.expm1(-peak))
-        cost = peak + log_total
+        def others(axis: int) -> tf.Tensor:
+            return tf.where(choices.others(axis), tf.expand_dims(scores, axis), lowest)
+
+        # The largest score of the alternatives, which the cost does not depend on.
+        peak = tf.stop_gradient(tf.maximum(tf.reduce_max(others(axis=1), axis=2), scores))
+
+        def terms(axis: int) -> tf.Tensor:
+            return tf.exp(others(axis) - tf.expand_dims(peak, 3 - axis))
+
+        # log(1 + ...) keeps the digits of small costs.
+        sums, below = tf.reduce_sum(terms(axis=1), axis=2), scores - peak
+        cost = tf.math.log1p(sums + tf.math.expm1(below)) - below
+        refused = -tf.math.log(tf.cast(is_excluded(peak), cost.dtype))
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            # The shares of each item in the choices of others, computed anew and along the last axis: a GPU would store
-            # a matrix that it needs again, or sums along another axis.
-            above = scores[..., tf.newaxis] - scores[:, tf.newaxis]
-            is_left = tf.logical_and(choices.others(axis=2), can_be_chosen[..., tf.newaxis])
-            above = tf.where(is_left, above, excluded(scores.dtype))
-            shares = tf.exp(above - peak[:, tf.newaxis] - log_total[:, tf.newaxis])
-            return tf.reduce_sum(shares * upstream[:, tf.newaxis], axis=2) + upstream * tf.math.expm1(-cost)
+            # The terms of the choices that have an item among their alternatives are computed anew and along the last
+            # axis: a GPU would store a matrix that it needs again, or sums along another axis.
+            each = tf.where(can_be_chosen, upstream, 0) / (sums + tf.exp(below))
+            return tf.reduce_sum(terms(axis=2) * each[:, tf.newaxis], axis=2) - each * sums
 
-        return cost, gradient
+        return tf.where(can_be_chosen, cost, refused), gradient
 
-    found = tf.where(can_be_chosen, costs(tf.where(can_be_chosen, scores, zero)), zero)
-    is_refused = tf.logical_and(tf.logical_not(can_be_chosen), tf.reduce_any(counts, axis=2))
-    return tf.where(is_refused, -tf.math.log(tf.cast(~is_refused, found.dtype)), found)
+    return costs(tf.where(can_be_chosen, scores, lowest))
 
 
 def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
