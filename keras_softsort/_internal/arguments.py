@@ -71,7 +71,8 @@ def _integer_from(least: int, name: str, value: Any) -> int:
 def integer(name: str, value: Any) -> int:
     """`value` as an int."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        none = "; flatten the tensor to take all its entries as one list" if name == "axis" and value is None else ""
+        raise TypeError(f"{name} must be an integer, got {value!r}{none}")
     return int(value)
 
 
@@ -234,8 +235,6 @@ def non_negative_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
 
 def axis_of(name: str, axis: Any, shape: tf.TensorShape) -> int:
     """Return `axis`, an axis of `shape`, as a number from 0."""
-    if axis is None:
-        raise TypeError(f"{name} must be an integer, got None; flatten the tensor to take all its entries as one list")
     number, rank = integer(name, axis), shape.rank
     if not -rank <= number < rank:
         raise ValueError(f"{name} must be an axis of the shape {shape}, got {axis!r}")
