@@ -13,8 +13,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most, list_size
+from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
 
@@ -27,17 +27,16 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
     return tf.reshape(descending(flatten_lists(keys))[1], tf.shape(keys))
 
 
-def ranks_in_orders(orders: tf.Tensor, size: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """Compute the ranks `[B, size]` of all items in int32 `orders` `[B, k]`, and whether the orders are valid `[B]`.
+def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
+    """Whether int32 `orders` `[B, k]` hold items from 0 to size - 1, each at most once: `[B]`."""
+    counts = group_sums(tf.ones_like(orders), in_range(orders, size), size)
+    lowest, largest = tf.reduce_min(orders, axis=-1), tf.reduce_max(orders, axis=-1)
+    return tf.logical_and(lowest >= 0, tf.logical_and(largest < size, tf.reduce_max(counts, axis=-1) <= 1))
 
-    A valid order holds items from 0 to size - 1, each at most once. The rank of an item that is not in it is k.
-    """
-    is_item = tf.logical_and(orders >= 0, orders < size)
-    items = tf.where(is_item, orders, tf.zeros_like(orders))
-    # `inverse` adds up the ranks of an item that occurs twice, and the sum differs from both ranks.
-    ranks = inverse(items, size)
-    is_at_rank = tf.equal(take(ranks, items), tf.range(tf.shape(orders)[-1]))
-    return ranks, tf.reduce_all(tf.logical_and(is_item, is_at_rank), axis=-1)
+
+def in_range(orders: tf.Tensor, size: Any) -> tf.Tensor:
+    """The `orders` with an item from 0 to size - 1 in place of any other number."""
+    return tf.clip_by_value(orders, 0, size - 1)
 
 
 def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -51,21 +50,22 @@ def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
 
 def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Compute the log-probabilities [B] of orders [B, k]. Items that are not in them come last, with a weight of 0."""
-    size, count, weights = tf.shape(logits)[1], tf.shape(orders)[1], None
-    ranks, are_valid = ranks_in_orders(orders, size)
+    size, count, weights = list_size(logits), list_size(orders), None
+    are_valid, orders = are_orders(orders, size), in_range(orders, size)
     is_partial = orders.shape[1] is None or orders.shape[1] != logits.shape[1]
     if by_comparison(logits.shape[1]):
+        ranks = inverse(orders, size)
         weights = tf.cast(ranks < count, logits.dtype) if is_partial else None
         costs = choice_costs(logits, weights, ComparedChoices(-ranks, "first"))
         return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
     if is_partial:
+        ranks = inverse(orders, size)
         is_missing = ranks >= count
         last = count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1)
-        orders = inverse(tf.clip_by_value(tf.where(is_missing, last, ranks), 0, size - 1))
+        # Of an order that is not valid the ranks may be anything.
+        orders = in_range(inverse(in_range(tf.where(is_missing, last, ranks), size)), size)
         weights = tf.broadcast_to(tf.cast(tf.range(size) < count, logits.dtype), tf.shape(logits))
-    # Orders that are not valid are kept in range.
-    in_order = take(logits, tf.clip_by_value(orders, 0, size - 1))
-    costs = choice_costs(in_order, weights, OrderedChoices())
+    costs = choice_costs(take(logits, orders), weights, OrderedChoices())
     return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
 
 

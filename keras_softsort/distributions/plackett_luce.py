@@ -225,7 +225,7 @@ class PlackettLuce(OrderDistribution):
         if not self.validate_args:
             return []
         orders = flatten_lists(_orders.as_int32(value))
-        _, are_valid = _orders.ranks_in_orders(orders, self._list_size())
+        are_valid = _orders.are_orders(orders, self._list_size())
         message = "value must hold items from 0 to n - 1, each at most once, got"
         return [tf.debugging.Assert(tf.reduce_all(are_valid), [message, value])]
 

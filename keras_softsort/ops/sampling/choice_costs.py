@@ -184,7 +184,8 @@ def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SummedChoices) -> t
     # The largest score may be -inf, from which -inf cannot be subtracted.
     peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
     # NaN counts as in range: sums of exponentials keep it within its list.
-    is_wide = tf.logical_and(scores - peak < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
+    relative = scores - peak
+    is_wide = tf.logical_and(relative < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
     is_wide = tf.reduce_any(is_wide)
 
     def in_range(scores: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
@@ -214,10 +215,9 @@ def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SummedCho
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms
-    none_left = tf.equal(left, 0)
-    # log(left / term) would lose the digits of small costs. 0 / 0 would make second derivatives NaN.
-    costs = tf.math.log1p(others / tf.where(none_left, tf.ones_like(terms), terms))
-    counts = tf.cast(tf.logical_not(none_left), terms.dtype)
+    counts = tf.sign(left)  # 0 where no item is left, whose cost is that of 0 / 1
+    # log(left / term) would lose the digits of small costs.
+    costs = tf.math.log1p(others / (terms + (1 - counts)))
     weights = counts if weights is None else weights * counts
     return costs, terms * choices.choices(tf.math.divide_no_nan(weights, left)) - weights
 
