@@ -10,7 +10,7 @@ PAGE = ROOT / "docs" / "private-names.md"
 # Documented methods of named tuples.
 PUBLIC = {"_replace", "_asdict", "_fields"}
 # A module of TensorFlow or Keras that is no part of their interface.
-MODULE = re.compile(r"(tensorflow\.python|keras\.src|tf_keras\.src|tensorflow\._api)\b")
+MODULE = re.compile(r"(tensorflow\.(python|compiler)|keras\.src|tf_keras\.src|tensorflow\._api)\b")
 # A string may be the name of a private attribute or of an entry of a graph, but for the beginning of our own names.
 STRING, OUR_STRINGS = re.compile(r"_[a-z]\w*"), {"_given_"}
 
