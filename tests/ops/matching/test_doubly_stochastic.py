@@ -35,13 +35,15 @@ def test_values_and_gradients_are_those_of_the_iterations(num_iterations):
     check(SOFT, [num_iterations] * 3, found, gradient, weights)
 
 
-def test_each_matrix_stops_by_itself_after_a_round():
-    """30 iterations are 5 rounds of 6."""
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_each_matrix_stops_by_itself_after_a_round(jit_compile):
+    """30 iterations are 5 rounds of 6, also where XLA makes them one by one."""
     weights, tolerance = fixed_weights(SOFT.shape), 1e-4
     errors = [np.abs(truth(SOFT, made).sum(axis=2) - 1).max(axis=1) for made in range(6, 31, 6)]
     stops = 6 * (1 + np.argmax(np.array(errors) <= tolerance, axis=0))
     assert stops[0] == 6 < stops[2] < 30
-    found, (gradient,) = tape_gradients(lambda m: doubly_stochastic(m, 30, tolerance), [tf.constant(SOFT)], weights)
+    compute = tf.function(lambda m: doubly_stochastic(m, 30, tolerance), jit_compile=jit_compile)
+    found, (gradient,) = tape_gradients(compute, [tf.constant(SOFT)], weights)
     check(SOFT, stops, found, gradient, weights)
 
 
