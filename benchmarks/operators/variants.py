@@ -23,7 +23,7 @@ import tensorflow as tf
 from steps import gradient_step, runner
 
 import keras_softsort as ks
-from keras_softsort.ops.core import decay_scan, target
+from keras_softsort.ops.core import decay_scan, order, target
 from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
 from keras_softsort.ops.ranking import _pair_costs
 from keras_softsort.ops.sorting._dense import soft_rows
@@ -81,6 +81,12 @@ VARIANTS = {
     "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),)),
     "softmax as one operation": Variant(
         ks.neural_sort, ("64x16", "64x50", "64x128", "8x500"), ((soft_rows, "LONGEST_IN_PARTS", 10**9),)
+    ),
+    "sort of integers, projections": Variant(
+        projected_ranks(1.0), ("64x50", "64x128", "8x1000", "1x100000"), ((order, "sorts_integers", lambda _: False),)
+    ),
+    "sort of integers, ListMLE": Variant(
+        of_grades(ks.ops.plackett_luce_loss), ("256x200", "8x1000"), ((order, "sorts_integers", lambda _: False),)
     ),
     "products of pairs, ListMLE": Variant(
         of_grades(ks.ops.plackett_luce_loss), ("64x16", "64x50", "64x128"), ((target, "LONGEST_PRODUCT", 0),)
