@@ -23,8 +23,9 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     scalings multiply to at most about n, and weights that underflow do not matter.
     """
     length = max(each for each in range(1, LONGEST + 1) if num_iterations % each == 0)
-    # The iterations of a step of the loop. Each step takes time in a graph. XLA makes them as fast one by one, and
-    # compiles `neural_ndcg_loss` in two thirds of the time.
+    # The iterations of a step of the loop. A graph takes time for each step. With XLA, a CPU makes single iterations as
+    # fast and compiles `neural_ndcg_loss` in two thirds of the time. An H100 launches 21 kernels for each, and 11 in
+    # rounds of five; the formula takes 22.
     unrolled = 1 if is_compiled() else length
     steps = num_iterations // unrolled
 
