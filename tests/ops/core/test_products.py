@@ -73,3 +73,21 @@ def test_switched_off_it_is_one_product(device):
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(enabled)
     np.testing.assert_array_equal(found, tf.matmul(X, Y, transpose_b=True))
+
+
+@pytest.mark.parametrize("name", target.TARGETS)
+@pytest.mark.parametrize("size", [5, 150])
+def test_products_with_vectors_are_matrix_products_where_those_keep_digits_and_time(size, name):
+    random = np.random.default_rng(0)
+    matrix, vector = random.normal(size=[2, 3, size]), random.normal(size=[2, size])
+
+    @tf.function
+    def run(matrix, vector):
+        return products.times_vector(matrix, vector)
+
+    with target.lowering_for(name):
+        traced = run.get_concrete_function(tf.constant(matrix), tf.constant(vector))
+    multiplies = any("MatMul" in operation.type for operation in traced.graph.get_operations())
+    assert multiplies == (name == "cpu" and size == 150)
+    found = traced(tf.constant(matrix), tf.constant(vector))
+    np.testing.assert_allclose(found, np.einsum("bmn,bn->bm", matrix, vector), rtol=1e-12)

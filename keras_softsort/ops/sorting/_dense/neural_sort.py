@@ -46,10 +46,8 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
             return heights / divisor[:, :, tf.newaxis]
 
         def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
-            found = d_logits(columns)
-            sums = columns.over_ranks(found)
-            of_distances = balance * sums + tf.reduce_sum(above * sums[:, tf.newaxis, :], axis=2)
-            return columns.over_ranks(found * columns.of_ranks(slopes)) + of_distances
+            sums, of_heights = columns.weighted_sums(d_logits(columns), tf.ones_like(slopes), slopes)
+            return of_heights + balance * sums + tf.reduce_sum(above * sums[:, tf.newaxis, :], axis=2)
 
         return pairs, gradient
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import is_at_most
+from keras_softsort.ops.core.products import by_sums, times_vector
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists
@@ -38,6 +39,13 @@ class Layout(NamedTuple):
     def over_items(self, pairs: tf.Tensor) -> tf.Tensor:
         """Sum over items: [B, r]."""
         return tf.reduce_sum(pairs, axis=3 - self.ranks)
+
+    def weighted_sums(self, pairs: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
+        """The sums over ranks of `pairs` times each of the `weights` [B or 1, r]: [B, n] each."""
+        if self == BY_ITEM or by_sums(pairs.shape[2]):
+            return [self.over_ranks(pairs * self.of_ranks(each)) for each in weights]
+        rows = [tf.broadcast_to(each, tf.shape(pairs)[:2]) for each in weights]
+        return tf.unstack(tf.matmul(tf.stack(rows, axis=1), pairs), axis=1)
 
 
 # In a plain graph on a CPU, the softmax of shorter lists takes less time in parts than as one operation.
@@ -96,7 +104,7 @@ class SoftRows(NamedTuple):
             return result, gradient
 
         def of_vector(_: tf.Tensor, weights: Pairs, vector: tf.Tensor) -> tuple:
-            result = BY_RANK.over_items(weights(BY_RANK) * BY_RANK.of_items(vector))
+            result = times_vector(weights(BY_RANK), vector)
 
             def distances(layout: Layout) -> tf.Tensor:
                 return layout.of_items(vector) - layout.of_ranks(result)
@@ -107,7 +115,7 @@ class SoftRows(NamedTuple):
                 def d_logits(layout: Layout) -> tf.Tensor:
                     return weights(layout) * (layout.of_ranks(upstream) * (distances(layout) - layout.of_ranks(rest)))
 
-                return d_logits, columns.over_ranks(weights(columns) * columns.of_ranks(upstream))
+                return d_logits, *columns.weighted_sums(weights(columns), upstream)
 
             return result, gradient
 
@@ -130,7 +138,7 @@ class SoftRows(NamedTuple):
 
         def of_vector(_: tf.Tensor, weights: Pairs, vector: tf.Tensor) -> tuple:
             def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
-                means = BY_RANK.over_items(weights(BY_RANK) * BY_RANK.of_items(upstream))
+                means = times_vector(weights(BY_RANK), upstream)
 
                 def d_logits(layout: Layout) -> tf.Tensor:
                     distances = layout.of_items(upstream) - layout.of_ranks(means)
@@ -138,17 +146,14 @@ class SoftRows(NamedTuple):
 
                 return d_logits, means
 
-            return columns.over_ranks(weights(columns) * columns.of_ranks(vector)), gradient
+            return columns.weighted_sums(weights(columns), vector)[0], gradient
 
         if values.shape[2] != 1:
             return self._differentiable(product, BY_RANK, values)
         return self._differentiable(of_vector, columns, values[:, :, 0])[:, :, tf.newaxis]
 
     def _columns(self) -> Layout:
-        """The layout in which products with a vector sum over ranks.
-
-        They are sums of products, since TensorFlow lets GPUs round the factors of its matrix product (TensorFloat-32).
-        """
+        """The layout in which products with a vector sum over ranks."""
         return BY_ITEM if recomputes_pairs(self.lists.scores.shape[1]) else BY_RANK
 
     def _differentiable(self, function: Callable[..., tuple], columns: Layout, *values: tf.Tensor) -> tf.Tensor:
