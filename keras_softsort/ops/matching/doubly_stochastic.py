@@ -71,7 +71,8 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
                 is_made = (index < made)[:, tf.newaxis]
                 x, y = (tf.where(is_made, each, tf.zeros_like(each)) for each in (d_u, d_v))
                 scalings = list(zip(tf.unstack(left), tf.unstack(right[:-1]), tf.unstack(right[1:]), strict=True))
-                of_u, of_v = [], []
+                of_u: list[tf.Tensor] = []
+                of_v: list[tf.Tensor] = []
                 for u, v_before, v in reversed(scalings):
                     # Each u lowers all v by its share in their sums, and so does each v before for all u.
                     of_v.insert(0, v * y)
