@@ -172,6 +172,9 @@ def _cost(
     x, y = (tf.cast(flatten_lists(points, inner=2), a.dtype) for points in (x, y))
     shift = tf.zeros([], a.dtype)
     if distance == "squared_euclidean":
+        # A number common to all points costs the means no digits.
+        center = tf.stop_gradient(tf.matmul(a[:, tf.newaxis], x))
+        x, y = x - center, y - center
         # Clouds about their means keep their digits, and the distance of these is part of every plan's cost.
         means = [tf.matmul(weights[:, tf.newaxis], points) for weights, points in ((a, x), (b, y))]
         x, y = x - means[0], y - means[1]

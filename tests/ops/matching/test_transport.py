@@ -252,6 +252,14 @@ def test_large_tau_gives_the_distance_of_the_means():
     np.testing.assert_allclose(found, np.sum((x.mean(axis=0) - y.mean(axis=0)) ** 2), rtol=1e-4)
 
 
+@pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
+def test_a_common_offset_costs_no_digits(function):
+    # Multiples of 1/16, to which the offsets are added exactly.
+    x, y = np.float32([[-2], [-10], [14]]) / 16, np.float32([[10], [-8], [24]]) / 16
+    for offset in (-1000, 4000):
+        np.testing.assert_allclose(function(x + offset, y + offset, 0.25), function(x, y, 0.25), rtol=1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
 def test_masked_points_change_nothing(function):
