@@ -260,6 +260,48 @@ def test_the_check_finds_a_zip_that_is_not_strict():
     assert not_strict(sources) == {"a": ["zip(x, y)"], "b": ["zip(x, y, strict=False)"]}
 
 
+ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def is_comparison(node):
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERED)
+
+
+def comparing_functions(tree):
+    """The functions that return an ordered comparison and nothing else."""
+    for node in ast.walk(tree):
+        last = node.body[-1] if isinstance(node, ast.FunctionDef) else None
+        if isinstance(last, ast.Return) and is_comparison(last.value):
+            yield node.name
+
+
+def negated_comparisons(tree, functions):
+    """The lines that negate an ordered comparison of tensors, or a function of `functions`."""
+    for node in ast.walk(tree):
+        negated = None
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+            negated = node.operand
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("logical_not"):
+            negated = node.args[0]
+        is_call = isinstance(negated, ast.Call) and ast.unparse(negated.func).split(".")[-1] in functions
+        if is_comparison(negated) or is_call:
+            yield node.lineno
+
+
+def test_no_comparison_of_tensors_is_negated():
+    """TensorFlow's graph optimizer turns `not x < y` into `x >= y`, which does not hold for NaN."""
+    trees = {module: ast.parse(source) for module, source in package_sources().items() if "import tensorflow" in source}
+    functions = {name for tree in trees.values() for name in comparing_functions(tree)}
+    found = {module: list(negated_comparisons(tree, functions)) for module, tree in trees.items()}
+    assert found == {module: [] for module in trees}
+
+
+@pytest.mark.parametrize("source", ["~(x < y)", "tf.logical_not(x >= y)", "~is_low(x)", "tf.logical_not(a.is_low(x))"])
+def test_the_check_finds_a_negated_comparison(source):
+    tree = ast.parse(f"def is_low(x):\n    return x < 0\n{source}")
+    assert list(negated_comparisons(tree, set(comparing_functions(tree)))) == [3]
+
+
 def test_the_package_does_not_import_adapters():
     sources = package_sources()
     adapters = tuple(f"{NAME}.{part}" for part in ADAPTERS)

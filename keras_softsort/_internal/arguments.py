@@ -220,7 +220,7 @@ def temperature(tau: Any, dtype: tf.DType, tensor: tf.Tensor | None = None, inne
         raise ValueError(f"tau must be a scalar or have the shape of the leading axes, {leading}, got shape {given}")
     # Compared before the cast, which may round a positive temperature to 0.
     positive = tf.maximum(tf.cast(tau, dtype), tf.constant(dtype_tiny(dtype), dtype))
-    return or_nan(positive, ~(tau > 0))
+    return or_nan(positive, tf.logical_or(tau <= 0, tf.math.is_nan(tau)))
 
 
 def dtype_tiny(dtype: tf.DType) -> float:

@@ -9,6 +9,15 @@ from __future__ import annotations
 import tensorflow as tf
 
 
+def at_least_or_nan(values: tf.Tensor, bound: float) -> tf.Tensor:
+    """Whether `values` are at least `bound` or NaN.
+
+    The negation of `values < bound` is no way to write it: TensorFlow's graph optimizer turns that into
+    `values >= bound`, which does not hold for NaN.
+    """
+    return tf.logical_or(values >= bound, tf.math.is_nan(values))
+
+
 def zero_or_nan(failed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """NaN where `failed` holds, and 0 elsewhere."""
     return tf.sqrt(-tf.cast(failed, dtype))

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
-from keras_softsort._internal.not_a_number import or_nan
+from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
 from keras_softsort._keras.compat import share_of_replica
 from keras_softsort._targets.layout import ListInputs, list_inputs
 from keras_softsort.ops.core.segments import by_segment
@@ -145,10 +145,7 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
 
 def not_negative(labels: tf.Tensor) -> tf.Tensor:
     """Whether labels are at least 0 or NaN."""
-    # Not logical_not(labels < 0): TensorFlow's graph optimizer rewrites it as labels >= 0, which is False for NaN.
-    if labels.dtype.is_integer:
-        return labels >= 0
-    return tf.logical_or(labels >= 0, tf.math.is_nan(labels))
+    return labels >= 0 if labels.dtype.is_integer else at_least_or_nan(labels, 0)
 
 
 def _labels_and_mask(y_true: Any, y_pred: tf.Tensor, padding: str | None) -> tuple[tf.Tensor, tf.Tensor | None]:

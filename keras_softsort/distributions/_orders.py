@@ -62,7 +62,7 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         ranks = inverse(orders, size)
         is_missing = ranks >= count
         last = count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1)
-        # Of an order that is not valid the ranks may be anything.
+        # An order that is not valid may get any ranks.
         orders = in_range(inverse(in_range(tf.where(is_missing, last, ranks), size)), size)
         weights = tf.broadcast_to(tf.cast(tf.range(size) < count, logits.dtype), tf.shape(logits))
     costs = choice_costs(take(logits, orders), weights, OrderedChoices())

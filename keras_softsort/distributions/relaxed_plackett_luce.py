@@ -11,9 +11,9 @@ from tensorflow_probability import distributions as tfd
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.distributions._base import OrderDistribution, tau_parameter
 from keras_softsort.ops.core.axes import broadcast_leading
-from keras_softsort.ops.core.temperature import is_minus_infinity
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import sort_arguments
 
@@ -119,7 +119,7 @@ class RelaxedPlackettLuce(OrderDistribution):
     def _batch(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Logits and whether each item can be chosen, both with the full batch shape, and tau; each is read once."""
         logits, tau = self._wide_logits(), tf.convert_to_tensor(self.tau)
-        possible = tf.logical_not(is_minus_infinity(logits))  # NaN counts as possible, so that it appears in the result
+        possible = at_least_or_nan(logits, logits.dtype.min)  # so that NaN appears in the result
         if self.mask is not None:
             possible = tf.logical_and(self.mask, possible)
         logits, possible, _ = broadcast_leading([logits, possible, tau], [1, 1, 0])

@@ -98,8 +98,3 @@ def temperature_per_list(tau: tf.Tensor, tensor: tf.Tensor, inner: int = 1) -> t
 def is_nan_or_infinity(values: tf.Tensor) -> tf.Tensor:
     """Mark NaN and +inf."""
     return tf.logical_or(tf.math.is_nan(values), values > values.dtype.max)
-
-
-def is_minus_infinity(values: tf.Tensor) -> tf.Tensor:
-    """Mark -inf. What it does not mark may be NaN, which `values >= lowest` would leave out."""
-    return values < values.dtype.min

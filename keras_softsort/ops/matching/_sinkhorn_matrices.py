@@ -8,9 +8,10 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import in_deviations
-from keras_softsort.ops.core.temperature import excluded, is_minus_infinity, is_nan_or_infinity
+from keras_softsort.ops.core.temperature import excluded, is_nan_or_infinity
 
 # The largest relative difference of two masses that counts as rounding of sums of many terms.
 EQUAL_MASS = {tf.float32: 1e-5, tf.float64: 1e-10}
@@ -71,7 +72,7 @@ def sinkhorn_matrices(
         scores = tf.where(is_slack, level, tf.pad(scores, paddings))
         has_unit_sums = False
     scores, rows, columns = _of_one_shape(scores, rows, columns)
-    allowed, is_wrong = ~is_minus_infinity(scores), is_nan_or_infinity(scores)
+    allowed, is_wrong = at_least_or_nan(scores, scores.dtype.min), is_nan_or_infinity(scores)
     no_column, no_row = (~tf.reduce_any(allowed, axis=axis) for axis in (2, 1))
     if not has_unit_sums:
         valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import group_sums, take
 from keras_softsort.ops.core.temperature import excluded, within_range
@@ -136,7 +137,7 @@ def choice_costs(
         return tf.reduce_sum(terms if weights is None else tf.math.multiply_no_nan(terms, weights), axis=1)
     # The largest score may be -inf, from which -inf cannot be subtracted.
     peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
-    can_be_chosen = tf.logical_not(is_excluded(scores))
+    can_be_chosen = at_least_or_nan(scores, scores.dtype.min / 8)
     if tau is None:
         relative = scores - peak
     else:  # of others the quotient might be infinite, and so the gradient of tau NaN
@@ -173,7 +174,7 @@ def choice_costs(
 
 def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
     """The costs [B, n] of choices, for scores of any range."""
-    can_be_chosen, lowest = tf.logical_not(is_excluded(scores)), excluded(scores.dtype)
+    can_be_chosen, lowest = at_least_or_nan(scores, scores.dtype.min / 8), excluded(scores.dtype)
 
     @tf.custom_gradient
     def costs(scores: tf.Tensor) -> tuple:

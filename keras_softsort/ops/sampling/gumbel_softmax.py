@@ -10,12 +10,12 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort._internal.not_a_number import or_nan
+from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import moved_axis, with_static_shape
 from keras_softsort.ops.core.gradients import straight_through
 from keras_softsort.ops.core.order import masked_last
-from keras_softsort.ops.core.temperature import is_minus_infinity, is_nan_or_infinity
+from keras_softsort.ops.core.temperature import is_nan_or_infinity
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxations import relaxed_choice, relaxed_subset, threshold_memberships
 
@@ -130,7 +130,7 @@ def _checked(logits: Any, tau: Any, *, k: int, method: str, hard: bool, axis: in
 def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tensor | None = None) -> tf.Tensor:
     """Compute the weights of the items, with the caller's shape and dtype. The keys have noise if there is a seed."""
     logits, tau = tf.cast(choice.logits, compute_dtype(choice.logits.dtype)), choice.tau
-    is_allowed = tf.logical_not(is_minus_infinity(logits))
+    is_allowed = at_least_or_nan(logits, logits.dtype.min)
     keys = logits
     if seed is not None:
         keys += noise_scale * gumbel_noise.gumbel(tf.shape(logits), seed, logits.dtype)

@@ -92,8 +92,8 @@ MATRICES = {
     "gumbel_sinkhorn": lambda x, **o: ops.gumbel_sinkhorn(x, 0.3, seed=[1, 2], num_iterations=100, **o)[..., 0, :, :],
     "SinkhornLayer": ks.SinkhornLayer(0.3, num_iterations=100),
     "GumbelSinkhornLayer": lambda x: ks.GumbelSinkhornLayer(0.3, num_iterations=100)(x)[..., 0, :, :],
-    "linear_assignment": lambda x, **o: tf.one_hot(ks.linear_assignment(x, **o), x.shape[-1]),
-    "match": lambda x, **o: tf.one_hot(ops.match(-x, **o).columns, x.shape[-1]),
+    "linear_assignment": lambda x, **o: tf.one_hot(ks.linear_assignment(x, **o), tf.shape(x)[-1]),
+    "match": lambda x, **o: tf.one_hot(ops.match(-x, **o).columns, tf.shape(x)[-1]),
 }
 SCORES = RNG.normal(size=(1, 8, 5))
 
