@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison, by_products
-from keras_softsort.ops.core.temperature import excluded, relative_scores
+from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import tie_sums, tied_ranks_of_numbers
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
@@ -168,32 +168,23 @@ def _distilled_losses(lists: RankingLists, options: PlackettLuceOptions, noise: 
 def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
     """The loss of each list [B]."""
     if by_comparison(lists.scores.shape[1]):
-        return choice_costs(relative_scores(lists.scores, lists.mask, lists.tau), *_by_pairs(lists, options))
-    masked = lists._replace(scores=_masked_scores(lists))
+        return choice_costs(*_by_pairs(lists, options))
     if by_products(lists.scores.shape[1]):
-        weights, choices = _by_pairs(lists, options)
-        alternatives = MultipliedChoices(tf.cast(choices.others(axis=1), lists.scores.dtype))
-        return choice_costs(masked.scores, weights, alternatives, lists.tau)
-    _, *ordered = _in_order(masked, options)
-    return choice_costs(*ordered, lists.tau)
+        scores, weights, choices = _by_pairs(lists, options)
+        return choice_costs(scores, weights, MultipliedChoices(tf.cast(choices.others(axis=1), scores.dtype)))
+    _, *ordered = _in_order(lists, options)
+    return choice_costs(*ordered)
 
 
-def _masked_scores(lists: RankingLists) -> tf.Tensor:
-    if lists.mask is None:
-        return lists.scores
-    return tf.where(lists.mask, lists.scores, excluded(lists.scores.dtype))
-
-
-def _by_pairs(lists: RankingLists, options: PlackettLuceOptions) -> tuple[tf.Tensor | None, ComparedChoices]:
-    """The weights [B, n] and choices, in the order of the list."""
+def _by_pairs(lists: RankingLists, options: PlackettLuceOptions) -> tuple[tf.Tensor, tf.Tensor | None, ComparedChoices]:
+    """The scores [B, n] in units of tau, weights and choices, in the order of the list."""
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
     choices = ComparedChoices(masked_last(lists.labels, lists.mask), options.ties)
     weights = lists.weights
     if options.k is not None or options.discount is not None:
-        counted = _rank_weights_by_pairs(
-            choices, tf.broadcast_to(_rank_weights(lists, options), tf.shape(lists.scores))
-        )
+        counted = _rank_weights_by_pairs(choices, tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores)))
         weights = counted if weights is None else weights * counted
-    return weights, choices
+    return scores, weights, choices
 
 
 def _rank_weights_by_pairs(choices: ComparedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
@@ -211,16 +202,17 @@ def _rank_weights_by_pairs(choices: ComparedChoices, rank_weights: tf.Tensor) ->
 def _in_order(
     lists: RankingLists, options: PlackettLuceOptions
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None, OrderedChoices]:
-    """The items [B, n] in the order of their labels, and their scores, weights and choices."""
+    """The items [B, n] in the order of their labels, and their scores in units of tau, weights and choices."""
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
     ordered, order = descending(masked_last(lists.labels, lists.mask))
     choices = OrderedChoices(*tied_ranks_of_numbers(ordered)) if options.ties == "breslow" else OrderedChoices()
     weights = None if lists.weights is None else take(lists.weights, order)
     if options.k is not None or options.discount is not None:
-        rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(lists.scores))
+        rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
         counted = _mean_rank_weights(choices, rank_weights)
         weights = counted if weights is None else weights * counted
-    return order, take(lists.scores, order), weights, choices
+    return order, take(scores, order), weights, choices
 
 
 _losses = per_list(_has_meaning)(negative_log_likelihood)
@@ -236,8 +228,7 @@ def plackett_luce_derivatives(
 
 @per_list(_has_meaning)
 def _derivatives(lists: RankingLists, options: PlackettLuceOptions) -> Derivatives:
-    scores = relative_scores(lists.scores, lists.mask, lists.tau)
-    items, *ordered = _in_order(lists._replace(scores=scores), options)
+    items, *ordered = _in_order(lists, options)
     ranks, scale = inverse(items), 1 / lists.tau
     slopes, curvatures = (take(each, ranks) for each in choice_derivatives(*ordered))
     return Derivatives(scale * slopes, tf.square(scale) * curvatures)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import group_sums, take
-from keras_softsort.ops.core.temperature import excluded, within_range
+from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sampling.logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and a sum of 1e8 of
@@ -121,47 +121,20 @@ class MultipliedChoices(NamedTuple):
 SummedChoices = OrderedChoices | ChoicesAgainstLater | MultipliedChoices
 
 
-def choice_costs(
-    scores: tf.Tensor,
-    weights: tf.Tensor | None,
-    choices: SummedChoices | ComparedChoices,
-    tau: tf.Tensor | None = None,
-) -> tf.Tensor:
+def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices | ComparedChoices) -> tf.Tensor:
     """Compute `sum_i w_i (logsumexp_j a_j - a_i)` over the choices i, with the alternatives j of each: [B].
 
     The scores a [B, n] may be `excluded`, or -inf. A choice of weight 0 costs 0, and so does one all of whose
-    alternatives are excluded. The scores of choices that are summed may be in units of `tau`, a scalar or [B, 1].
+    alternatives are excluded.
     """
     if isinstance(choices, ComparedChoices):
         terms = _by_pairs(scores, choices)
         return tf.reduce_sum(terms if weights is None else tf.math.multiply_no_nan(terms, weights), axis=1)
-    # The largest score may be -inf, from which -inf cannot be subtracted.
-    peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
-    can_be_chosen = at_least_or_nan(scores, scores.dtype.min / 8)
-    if tau is None:
-        relative = scores - peak
-    else:  # of others the quotient might be infinite, and so the gradient of tau NaN
-        relative = (tf.where(can_be_chosen, scores, peak) - peak) / tau
-        relative = tf.where(can_be_chosen, relative, excluded(scores.dtype))
-    # NaN counts as in range: sums of exponentials keep it within its list.
-    is_wide = tf.reduce_any(tf.logical_and(relative < -SAFE_RANGE[scores.dtype], can_be_chosen))
-
-    @tf.custom_gradient
-    def precise(relative: tf.Tensor) -> tuple:
-        """Other scores up to a constant, which keep the digits of those far below the peak."""
-        del relative
-        others = scores if tau is None else tf.where(can_be_chosen, within_range(scores / tau), scores)
-        return tf.stop_gradient(others), lambda upstream: upstream
-
-    def in_range(relative: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-        return _in_range(relative, weights, choices)
-
-    def of_any_range(relative: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-        return _of_any_range(precise(relative), weights, choices)
+    given = (scores,) if weights is None else (scores, weights)
 
     @tf.custom_gradient
     def costs(*given: tf.Tensor) -> tuple:
-        terms, slopes = _either(is_wide, of_any_range, in_range, given)
+        terms, slopes = _terms_and_slopes(given, choices)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
             upstream = upstream[:, tf.newaxis]
@@ -169,7 +142,7 @@ def choice_costs(
 
         return tf.reduce_sum(tf.math.multiply_no_nan(terms, *given[1:]) if given[1:] else terms, axis=1), gradient
 
-    return costs(*((relative,) if weights is None else (relative, weights)))
+    return costs(*given)
 
 
 def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
@@ -203,26 +176,39 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
     return costs(tf.where(can_be_chosen, scores, lowest))
 
 
-def _either(is_first: tf.Tensor, first: Callable, second: Callable, given: tuple[tf.Tensor, ...]) -> Any:
-    """The results of one of two functions of the tensors `given`.
+def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
+    """The costs [B, n] of choices, and the gradient [B, n] of their weighted sum; `given` are scores and any weights.
 
-    XLA compiles no gradient of a condition that gathers, so derivatives are computed within its branches.
+    XLA compiles no gradient of a condition that gathers, so second derivatives are computed within its branches.
     """
+    scores = given[0]
+    # The largest score may be -inf, from which -inf cannot be subtracted.
+    peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
+    # NaN counts as in range: sums of exponentials keep it within its list.
+    relative = scores - peak
+    is_wide = tf.logical_and(relative < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
+    is_wide = tf.reduce_any(is_wide)
+
+    def in_range(scores: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        return _in_range(scores - peak, weights, choices)
+
+    def of_any_range(scores: tf.Tensor, weights: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        return _of_any_range(scores, weights, choices)
 
     @tf.custom_gradient
-    def either(*given: tf.Tensor) -> tuple:
+    def both(*given: tf.Tensor) -> tuple:
         def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
-            def by(function: Callable) -> list[tf.Tensor]:
+            def by(form: Callable[..., Any]) -> list[tf.Tensor]:
                 with tf.GradientTape() as tape:
                     tape.watch(given)
-                    results = function(*given)
+                    results = form(*given)
                 return tape.gradient(results, given, upstream)
 
-            return tf.cond(is_first, lambda: by(first), lambda: by(second))
+            return tf.cond(is_wide, lambda: by(of_any_range), lambda: by(in_range))
 
-        return tf.cond(is_first, lambda: first(*given), lambda: second(*given)), gradient
+        return tf.cond(is_wide, lambda: of_any_range(*given), lambda: in_range(*given)), gradient
 
-    return either(*given)
+    return both(*given)
 
 
 def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
