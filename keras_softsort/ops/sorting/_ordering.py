@@ -29,6 +29,7 @@ class Lists:
     tau: tf.Tensor  # [B, 1]; NaN for a list with a score that is not finite
     mask: tf.Tensor | None  # [B, n]
     keys: tf.Tensor  # [B, n]: what they are sorted by, the scores in their own units
+    is_long: bool  # whether a tensor of all pairs of items would be too large
 
     def valid_counts(self) -> tf.Tensor:
         """The number of valid items of each list: [B, 1]."""
@@ -53,7 +54,7 @@ class Lists:
 
     def in_order(self) -> OrderedLists:
         keys, order = descending(self.sort_keys())
-        return OrderedLists(self.scores, self.tau, self.mask, self.keys, order, inverse(order), keys)
+        return OrderedLists(self.scores, self.tau, self.mask, self.keys, self.is_long, order, inverse(order), keys)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +113,9 @@ class OrderedLists(Lists):
         return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 
 
-def flat_lists(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direction: str = "DESCENDING") -> Lists:
+def flat_lists(
+    scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direction: str = "DESCENDING", is_long: bool = False
+) -> Lists:
     """The lists of `scores` [..., n], with leading axes flattened to one."""
     tau = temperature_per_list(tau, scores)
     scores = flatten_lists(scores)
@@ -127,7 +130,7 @@ def flat_lists(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direct
     all_finite = tf.reduce_all(finite, axis=-1, keepdims=True)
     tau = or_nan(tau, ~all_finite)
     scores = tf.where(finite, scores, tf.zeros_like(scores))
-    return Lists(scores, tau, mask, keys=tf.stop_gradient(scores))
+    return Lists(scores, tau, mask, keys=tf.stop_gradient(scores), is_long=is_long)
 
 
 def working_dtype(scores: tf.Tensor) -> tf.DType:

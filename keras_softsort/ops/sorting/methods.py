@@ -113,7 +113,7 @@ class SortArguments(NamedTuple):
 
     def lists(self) -> Lists:
         """The lists, flattened to one leading axis."""
-        lists = flat_lists(self.scores, self.tau, self.mask, self.direction)
+        lists = flat_lists(self.scores, self.tau, self.mask, self.direction, bool(self.is_long))
         return lists if self.scale is None else lists.in_deviations()
 
 

@@ -10,6 +10,7 @@ from support.gradients import central_differences, fixed_weights
 from support.oracles import sorting as oracles
 
 import keras_softsort as ks
+from keras_softsort.ops.sorting import methods
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -84,3 +85,31 @@ def test_a_masked_item_costs_the_others_nothing_when_cold():
     scores, mask = np.float32([[1, 3, 2, 0]]), np.array([[True, True, True, False]])
     found = ks.neural_sort(scores, 1e-6, mask=mask)
     np.testing.assert_array_equal(found[0], [[0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def leading_rows_of_a_long_list(scores, mask):
+    """Memberships in the first five of 1,100 items and the gradient of a weighted sum of them."""
+    weights = np.cos(np.arange(scores.shape[1]))
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        memberships = ks.ops.soft_top_k_membership(scores, 5, tau=100.0, method="neural_sort", mask=mask)
+        total = tf.reduce_sum(memberships * tf.cast(weights, scores.dtype))
+    return memberships, tape.gradient(total, scores)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["TF", "XLA"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_leading_rows_of_long_lists_form_no_pairs(masked, jit, rng, monkeypatch):
+    scores = rng.normal(size=(2, 1100))
+    scores[0, 5], scores[1, 10:20] = 1e30, scores[1, 10]
+    mask = np.arange(1100) < [[1100], [900]] if masked else None
+    traced = tf.function(leading_rows_of_a_long_list, jit_compile=jit, autograph=False)
+    given = tf.constant(scores, tf.float32)
+    found = traced(given, mask)
+    operations = traced.get_concrete_function(given, mask).graph.get_operations()
+    sizes = [tensor.shape.as_list() for each in operations for tensor in each.outputs if tensor.shape.rank]
+    assert max(np.prod(size) for size in sizes) <= 2 * 5 * 1100 * 4
+    monkeypatch.setattr(methods, "_is_long", lambda method, power, size: False)
+    wanted = leading_rows_of_a_long_list(tf.constant(scores), mask)  # from all pairs, in float64
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-6)

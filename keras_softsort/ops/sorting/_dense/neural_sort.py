@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_softsort.ops.sorting._dense.above_below import above_below
 from keras_softsort.ops.sorting._dense.soft_rows import Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists
 
@@ -27,18 +28,13 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
     slopes = tf.cast(counts - 1 - 2 * ranks, lists.scores.dtype)  # [B or 1, r]
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]:
-        # For items j and k, 1 where k is above j and -1 where it is below: [B, j, k]. Tied items have equal rows, whose
-        # sums are equal.
-        above = tf.sign(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
-        if lists.mask is not None:
-            above = tf.where(lists.mask[:, tf.newaxis, :], above, tf.zeros_like(above))
-        balance = tf.reduce_sum(above, axis=2)  # the items above each item less those below it
+        items = above_below(lists, scores)
+        balance = items.balance()
         divisor = tf.maximum(tau, COLDEST[scores.dtype])
         farthest = FARTHEST[scores.dtype] * tf.minimum(divisor, 1)
         centered = scores - _middle(scores, balance, lists.mask)
         centered = lists.of_valid(tf.clip_by_value(centered, -farthest, farthest))
-        others = centered[:, tf.newaxis, :]
-        distances = tf.reduce_sum((above - tf.sign(others)) * others, axis=2) - balance * centered
+        distances = items.distances(centered)
 
         def pairs(layout: Layout) -> tf.Tensor:
             # Scores of few digits have exact logits until these are divided.
@@ -47,7 +43,7 @@ def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
 
         def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
             sums, of_heights = columns.weighted_sums(d_logits(columns), tf.ones_like(slopes), slopes)
-            return of_heights + balance * sums + tf.reduce_sum(above * sums[:, tf.newaxis, :], axis=2)
+            return of_heights + balance * sums + items.sums(sums)
 
         return pairs, gradient
 
