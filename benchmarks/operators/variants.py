@@ -23,7 +23,7 @@ import tensorflow as tf
 from steps import gradient_step, runner
 
 import keras_softsort as ks
-from keras_softsort.ops.core import decay_scan, order, target
+from keras_softsort.ops.core import decay_scan, order, products, target
 from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
 from keras_softsort.ops.ranking import _pair_costs
 from keras_softsort.ops.sorting._dense import soft_rows
@@ -79,6 +79,11 @@ VARIANTS = {
         ks.sinkhorn, ("64x8x8", "64x16x16", "64x32x32"), ((_sinkhorn_solvers, "SHORT", 0),)
     ),
     "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),)),
+    "products with vectors, NeuralSort": Variant(
+        lambda scores: ks.soft_values(scores, 1.0),
+        ("64x16", "64x50", "64x128", "8x500"),
+        ((products, "LONGEST_SUMS", dict.fromkeys(products.LONGEST_SUMS, 10**9)),),
+    ),
     "softmax as one operation": Variant(
         ks.neural_sort, ("64x16", "64x50", "64x128", "8x500"), ((soft_rows, "LONGEST_IN_PARTS", 10**9),)
     ),

@@ -202,7 +202,7 @@ def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf
 def _initial_pairs(costs: Costs) -> Pairs:
     """Pair most rows, by rounds of bids. The other rows need a search.
 
-    Without them random matrices of 100 to 300 rows take 1.1 to 1.8 times as long (benchmarks/operators/variants.py).
+    Without them random matrices of 100 to 300 rows take 1.2 to 2.7 times as long (benchmarks/operators/variants.py).
     """
     batch, height, width = tf.unstack(tf.shape(costs.cost))
     least = tf.reduce_min(costs.cost, axis=1)
