@@ -23,9 +23,10 @@ LABELS = [np.where(MASK, VALID, np.float32(-1)), VALID]
 
 def of_operators():
     """By name, the calls of each operator."""
-    for subject in relations.ALL:
+    subjects = [subject for subject in relations.ALL if not subject.takes_many_operations]
+    for subject in subjects:
         yield subject.name, [lambda s=subject: s.run(SCORES), lambda s=subject: s.run(SCORES, mask=MASK)]
-    names = {subject.name for subject in relations.ALL}
+    names = {subject.name for subject in subjects}
     for operation in operators.OPERATIONS:
         if operation.name not in names and not operation.matrix_free:
             yield operation.name, [lambda o=operation: differentiated(o.function, *o.tensors)]

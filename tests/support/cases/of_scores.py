@@ -35,6 +35,8 @@ class OfScores:
     draws_noise: bool = False
     # Whole numbers, or results without a gradient.
     forward_only: bool = False
+    # It takes many seconds where each operation is called by itself.
+    takes_many_operations: bool = False
     # A loss, which is 0 for a list without valid items.
     is_loss: bool = False
 
@@ -60,11 +62,34 @@ def weights(result):
     return tf.reshape(tf.cos(numbers), tf.shape(result)[1:])
 
 
+def labels_of(scores):
+    """Labels [3, n] of scores [3, n]: those of six items, repeated."""
+    size = scores.shape[1] or LABELS.shape[1]
+    return tf.constant(np.tile(LABELS, [1, -(-size // LABELS.shape[1])])[:, :size], scores.dtype)
+
+
 def matrices(scores):
-    """The scores of each list as a matrix of two rows: [3, 2, 3]."""
-    return tf.reshape(scores, [-1, 2, 3])
+    """The scores of each list as a matrix of two rows: [3, 2, n / 2]."""
+    return tf.reshape(scores, [3, 2, -1])
 
 
 def rows(mask):
     """A mask of the rows of `matrices`."""
     return None if mask is None else mask[:, ::3]
+
+
+def sides(scores):
+    """The first and the last half of the items of each list, as points of one number: [3, n / 2, 1] twice."""
+    return tf.split(scores[:, :, tf.newaxis], 2, axis=1)
+
+
+def first(mask):
+    """A mask of the first of the `sides`."""
+    return None if mask is None else mask[:, : mask.shape[1] // 2]
+
+
+def each_list(function, scores, mask):
+    """The results of `function(points [n, 1], labels, mask)` for one list after another."""
+    labels = tf.cast(labels_of(scores), tf.int32)
+    masks = [None] * 3 if mask is None else mask
+    return tf.stack([function(scores[i][:, tf.newaxis], labels[i], masks[i]) for i in range(3)])

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import keras_softsort as ks
 from support.cases.collect import collected
-from support.cases.of_scores import LABELS, OfScores
+from support.cases.of_scores import OfScores, labels_of
 
 
 def of_loss(loss):
@@ -16,7 +16,7 @@ def of_loss(loss):
     has_tau = "tau" in takes or loss.takes == "permutation"
 
     def function(scores, tau, mask):
-        labels = tf.constant(LABELS[:, : scores.shape[1]], scores.dtype)
+        labels = labels_of(scores)
         given = tf.stack([scores, 0.5 * scores + 0.3], axis=-1) if loss.takes == "logits" else scores
         return loss.of(given, labels, mask=mask, **({"tau": tau} if has_tau else {}))
 
@@ -37,7 +37,7 @@ def of_metric(metric):
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", metric.cls.__name__).lower()
 
     def function(scores, tau, mask):
-        labels = tf.constant(LABELS[:, : scores.shape[1]], scores.dtype)
+        labels = labels_of(scores)
         labels = tf.stack([labels, labels[:, ::-1]], axis=-1) if metric.takes_topics else labels
         return getattr(ks.ops, name)(scores, labels, mask=mask)
 

@@ -6,6 +6,7 @@ from scipy.optimize import linear_sum_assignment
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.of_scores import OfScores, first
 from support.cases.operation import SCORES, Operation
 
 register = tf.keras.utils.register_keras_serializable(package="tests")
@@ -78,3 +79,21 @@ OPERATIONS = [
 ]
 # Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"set_loss": {"targets": np.zeros([2, 3]), "predictions": np.ones([2, 4]), **FUNCTIONS}}
+
+
+def of_halves(scores, tau, mask):
+    """The losses of the first half of the items as targets and the other half as predictions."""
+    targets, predictions = tf.split(scores / tau, 2, axis=1)
+    return ks.ops.set_loss(targets, predictions, **FUNCTIONS, target_mask=first(mask))
+
+
+OF_SCORES = [
+    OfScores(
+        "set_loss",
+        of_halves,
+        is_loss=True,
+        depends_on_order_of_ties=True,
+        grows_with_scores=True,
+        grows_in_gradient=True,
+    )
+]

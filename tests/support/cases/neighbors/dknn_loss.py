@@ -1,9 +1,11 @@
 """Cases of `dknn_loss` and `DkNNLoss`."""
 
 import numpy as np
+import tensorflow as tf
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss, by_name
+from support.cases.of_scores import OfScores, each_list
 from support.cases.operation import CLASSES, SEED, N, Operation, normal
 from support.oracles import neighbors as oracles
 
@@ -63,3 +65,14 @@ WITH_METHOD = {
     "DkNNLoss": lambda s, method: ks.DkNNLoss(1, num_queries=1, method=method)(CLASSES, s),
     "DkNNLoss, log": lambda s, method: ks.DkNNLoss(1, num_queries=1, objective="log", method=method)(CLASSES, s),
 }
+
+
+def of_points(scores, tau, mask):
+    """The sum of the losses of each list."""
+    return each_list(
+        lambda e, labels, valid: tf.reduce_sum(ks.ops.dknn_loss(e, labels, 2, 4 * tau**2, mask=valid)), scores, mask
+    )
+
+
+# Distances are measured about the mean, so a point far away costs the others digits.
+OF_SCORES = [OfScores("dknn_loss", of_points, is_loss=True, grows_with_scores=True, grows_in_gradient=True)]

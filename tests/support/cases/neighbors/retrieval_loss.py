@@ -1,9 +1,11 @@
 """Cases of `retrieval_loss` and `RetrievalLoss`."""
 
 import numpy as np
+import tensorflow as tf
 
 import keras_softsort as ks
 from support.cases.keras_case import Loss
+from support.cases.of_scores import OfScores, each_list
 from support.cases.operation import normal
 from support.oracles import retrieval as oracles
 
@@ -49,3 +51,17 @@ VALID = {
         "candidate_labels": np.array([1, 0]),
     }
 }
+
+
+def of_points(scores, tau, mask):
+    """The sum of the losses of each list."""
+
+    def loss(embeddings, labels, valid):
+        options = {"tau": 4 * tau**2, "distance": "squared_euclidean", "mask": valid}
+        return tf.reduce_sum(ks.ops.retrieval_loss(embeddings, labels=labels, **options))
+
+    return each_list(loss, scores, mask)
+
+
+# Distances are measured about the mean, so a point far away costs the others digits.
+OF_SCORES = [OfScores("retrieval_loss", of_points, is_loss=True, grows_with_scores=True, grows_in_gradient=True)]

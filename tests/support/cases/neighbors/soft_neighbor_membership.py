@@ -3,6 +3,7 @@
 import keras_softsort as ks
 from support import models
 from support.cases.keras_case import Layer
+from support.cases.of_scores import OfScores, first, sides
 from support.cases.operation import SEED, N, Operation, normal
 from support.oracles import neighbors as oracles
 
@@ -34,3 +35,16 @@ WITH_METHOD = {
     ),
     "DkNNLayer": lambda s, method: ks.DkNNLayer(2, method=method)([s[:, :, None], s[:, ::-1, None]]),
 }
+# Distances are measured about the mean, so a point far away costs the others digits.
+OF_SCORES = [
+    OfScores(
+        "soft_neighbor_membership",
+        lambda s, tau, mask, m=m: ks.ops.soft_neighbor_membership(
+            *sides(s)[::-1], 2, 4 * tau**2, mask=first(mask), method=m
+        ),
+        m,
+        grows_with_scores=True,
+        grows_in_gradient=True,
+    )
+    for m in ("neural_sort", "soft_sort")
+]

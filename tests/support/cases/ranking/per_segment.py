@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_softsort as ks
+from support.cases.of_scores import OfScores, labels_of
 from support.cases.operation import SCORES, Operation
 
 
@@ -33,3 +34,17 @@ VALID = {
         "segments": np.array([4, 4, 2]),
     }
 }
+
+
+def of_rows(scores, tau, mask):
+    """The losses of lists as rows, one after another."""
+    labels, valid = labels_of(scores), None if mask is None else np.reshape(mask, [-1])
+    segments = np.repeat(np.arange(3), labels.shape[1])
+    options = {"mask": valid, "tau": tau}
+    found = ks.ops.per_segment(
+        ks.ops.softmax_loss, tf.reshape(scores, [-1]), tf.reshape(labels, [-1]), segments, **options
+    )
+    return tf.reduce_sum(tf.reshape(found, [3, -1]), axis=1)
+
+
+OF_SCORES = [OfScores("per_segment", of_rows, is_loss=True, grows_with_scores=True)]
