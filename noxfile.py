@@ -30,8 +30,10 @@ COMPILERS = (
 )
 NIGHTLIES = ("tf-nightly", "keras-nightly", "tfp-nightly", "tf_keras-nightly")
 WITH_NIGHTLIES = ("pytest", "pytest-xdist", "hypothesis", "pandas", "scipy", "scikit-learn", "statsmodels")
-# What a change of Keras or of a private name of TensorFlow breaks first.
-OF_NIGHTLIES = ("tests/test_battery.py", "tests/test_imports.py", "tests/test_private_names.py", "tests/losses")
+WITH_NIGHTLIES += ("lightgbm", "matplotlib")
+# All fast tests but one, whose tensorflow-serving-api would install the stable TensorFlow.
+NOT_WITH_NIGHTLIES = "tests/serving/test_serving_edges.py::test_requests_that_are_none"
+OF_NIGHTLIES = ("-m", "not slow", "--deselect", NOT_WITH_NIGHTLIES)
 ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "2",  # only what goes wrong: TensorFlow's own start-up notes are no news
     "PYTHONDONTWRITEBYTECODE": "",  # else every process that tests start compiles all of TensorFlow again
@@ -70,7 +72,9 @@ def run_tests(session: nox.Session, *options: str) -> None:
     everything = "--everything" in (*options, *session.posargs)
     groups = [files[start::GROUPS] for start in range(GROUPS)] if everything and not chosen else [()]
     # A failure in one group does not hide those in the next.
-    failed = [group for group in groups if not passes(session, *PYTEST, *options, *group, *session.posargs)]
+    # Some files of the whole battery take an hour, so their tests are shared out.
+    share = ("--dist", "worksteal") if everything else ()
+    failed = [group for group in groups if not passes(session, *PYTEST, *share, *options, *group, *session.posargs)]
     if failed:
         session.error("tests failed")
 
@@ -200,7 +204,7 @@ def newest(session: nox.Session) -> None:
 
 @nox.session
 def nightlies(session: nox.Session) -> None:
-    """The tests of objects, losses and their saved files with last night's TensorFlow, Keras and Probability."""
+    """The fast tests with the newest nightlies of TensorFlow, Keras and TensorFlow Probability."""
     session.install(NO_COMPILE, "--upgrade", *NIGHTLIES, *WITH_NIGHTLIES)
     # The package needs `tensorflow`, which would be installed over `tf-nightly`.
     session.install(NO_COMPILE, "--no-deps", ".")
