@@ -24,11 +24,23 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
         if values.dtype == tf.bool:
             return tf.reduce_any(tf.logical_and(chosen, values[:, tf.newaxis]), axis=2)
         return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis], tf.zeros([], values.dtype)), axis=2)
+    if values.shape.rank == 2 and values.dtype.is_floating and indices.shape[0] != 1:
+        return _gathered(values, indices)
     if LOSES_SHAPE_OF_NO_LISTS:
         values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
     if indices.shape[0] == 1:
         return tf.gather(values, indices[0], axis=1)
     return tf.gather(values, indices, batch_dims=1)
+
+
+@tf.custom_gradient
+def _gathered(values: tf.Tensor, indices: tf.Tensor) -> tuple:
+    """Gather from values [B, n]. The gradient of `tf.gather` has fifty operations, which take long to trace."""
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
+        return group_sums(upstream, indices, list_size(values)), None
+
+    return tf.gather(values, indices, batch_dims=1), gradient
 
 
 def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -78,7 +90,7 @@ def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> t
     if known is not None and by_comparison(int(known)):
         chosen = tf.equal(groups[:, tf.newaxis, :], tf.range(size)[:, tf.newaxis])
         return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis, :], tf.zeros([], values.dtype)), axis=2)
-    batch = tf.shape(groups)[0]
+    batch = groups.shape[0] or tf.shape(groups)[0]
     places = groups + size * tf.range(batch)[:, tf.newaxis]
     sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
     return tf.reshape(sums, [batch, size])

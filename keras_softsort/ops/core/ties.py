@@ -25,12 +25,12 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return last - take(sizes, groups) + 1, last
 
 
-def tied_ranks_of_numbers(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The `tied_ranks` of keys without NaN."""
+def first_ranks_of_numbers(sort_keys: tf.Tensor) -> tf.Tensor:
+    """The first of the `tied_ranks` of keys without NaN."""
     if is_compiled():  # XLA compares all pairs to search
-        return tied_ranks(sort_keys)
+        return tied_ranks(sort_keys)[0]
     ascending = -sort_keys
-    return tf.searchsorted(ascending, ascending), tf.searchsorted(ascending, ascending, side="right") - 1
+    return tf.searchsorted(ascending, ascending)
 
 
 def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:

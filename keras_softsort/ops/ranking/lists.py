@@ -195,6 +195,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
                 failed = tf.not_equal(readable, lists.mask)
             # Added to the results of a list, and to the gradient of its scores.
             poison = zero_or_nan(tf.reduce_any(failed, axis=-1, keepdims=True), lists.labels.dtype)
+            of_lists = tf.squeeze(poison, axis=-1)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
                 labels=tf.where(readable, lists.labels, 0),
@@ -204,7 +205,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
                 if results.shape.rank == 2:
                     results = lists.only_valid(results + poison)
                 else:
-                    results += tf.squeeze(poison, axis=-1)
+                    results += of_lists
                 return with_leading_axes(results, args)
 
             return tf.nest.map_structure(of_caller, function(safe, *options))

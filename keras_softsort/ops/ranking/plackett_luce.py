@@ -13,7 +13,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison, by_products
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.core.ties import tie_sums, tied_ranks_of_numbers
+from keras_softsort.ops.core.ties import first_ranks_of_numbers, tie_sums
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
@@ -206,7 +206,7 @@ def _in_order(
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
     scores = relative_scores(lists.scores, lists.mask, lists.tau)
     ordered, order = descending(masked_last(lists.labels, lists.mask))
-    choices = OrderedChoices(*tied_ranks_of_numbers(ordered)) if options.ties == "breslow" else OrderedChoices()
+    choices = OrderedChoices(first_ranks_of_numbers(ordered) if options.ties == "breslow" else None)
     weights = None if lists.weights is None else take(lists.weights, order)
     if options.k is not None or options.discount is not None:
         rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
@@ -248,7 +248,7 @@ def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tenso
 
 def _mean_rank_weights(choices: OrderedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
     """Compute the mean weight of the ranks of each item's group: [B, n]."""
-    if choices.first is None or choices.last is None:
+    if choices.first is None:
         return rank_weights
     # Not differences of a running sum, which would round the small weights of late ranks.
-    return tie_sums(rank_weights, choices.first) / tf.cast(choices.last - choices.first + 1, rank_weights.dtype)
+    return tie_sums(rank_weights, choices.first) / tie_sums(tf.ones_like(rank_weights), choices.first)

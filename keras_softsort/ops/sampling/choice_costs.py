@@ -11,6 +11,7 @@ from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import group_sums, take
 from keras_softsort.ops.core.temperature import excluded
+from keras_softsort.ops.core.ties import tie_sums
 from keras_softsort.ops.sampling.logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
 
 # Scores within this of the largest of their list: exponentials relative to it are in range, and a sum of 1e8 of
@@ -23,9 +24,8 @@ FLOAT32_SIZE = 1000
 class OrderedChoices(NamedTuple):
     """Choices in the order of the items: each from the items of its group and of all later groups."""
 
-    # The first and the last item of each item's group, [B, n] int32, counted from 0. None for groups of one.
+    # The first item of each item's group, [B, n] int32, counted from 0. None for groups of one.
     first: tf.Tensor | None = None
-    last: tf.Tensor | None = None
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """Sum the terms [B, n], at least 0, over the alternatives of each choice, without the chosen item."""
@@ -49,7 +49,10 @@ class OrderedChoices(NamedTuple):
     def logsumexp_of_choices(self, values: tf.Tensor) -> tf.Tensor:
         """The logarithms of the sums that `choices` makes of the exponentials of the values [B, n], of any range."""
         logs = tf.reverse(suffix_sums(tf.reverse(values, [1])).log(), [1])
-        return logs if self.last is None else take(logs, self.last)
+        if self.first is None:
+            return logs
+        last = self.first + tie_sums(tf.ones_like(self.first), self.first) - 1
+        return take(logs, last)
 
 
 class ChoicesAgainstLater(NamedTuple):
@@ -206,7 +209,9 @@ def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SummedChoices) -> t
 
             return tf.cond(is_wide, lambda: by(of_any_range), lambda: by(in_range))
 
-        return tf.cond(is_wide, lambda: of_any_range(*given), lambda: in_range(*given)), gradient
+        # With two tapes, TensorFlow would differentiate the condition, too.
+        given_here = [tf.stop_gradient(each) for each in given]
+        return tf.cond(is_wide, lambda: of_any_range(*given_here), lambda: in_range(*given_here)), gradient
 
     return both(*given)
 
