@@ -166,7 +166,7 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
         # log(1 + ...) keeps the digits of small costs.
         sums, below = tf.reduce_sum(terms(axis=1), axis=2), scores - peak
         cost = tf.math.log1p(sums + tf.math.expm1(below)) - below
-        refused = -tf.math.log(tf.cast(is_excluded(peak), cost.dtype))
+        refused = 1 / tf.cast(is_excluded(peak), cost.dtype) - 1  # infinite if another item is left
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             # The terms of the choices that have an item among their alternatives are computed anew and along the last
