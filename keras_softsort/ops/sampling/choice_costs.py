@@ -21,11 +21,37 @@ SAFE_RANGE = {tf.float32: 70.0, tf.float64: 600.0}
 FLOAT32_SIZE = 1000
 
 
+class ComparedChoices(NamedTuple):
+    """Choices in any order of the items, by pairs: each from the items with a lower key and the tied ones that count.
+
+    A TPU expects 3 us for `plackett_luce_loss` of 64 lists of 128 items by pairs, and 10 us by an order; an H100
+    launches 7 kernels, not 26 (benchmarks/accelerators).
+    """
+
+    keys: tf.Tensor  # [B, n]
+    # Items with equal keys are chosen from each other ("breslow"), in the order of the list ("first"), or "never".
+    ties: str
+
+    def others(self, axis: int) -> tf.Tensor:
+        """Whether an item is an alternative of another, chosen one: [B, n, n], with the chosen items along `axis`."""
+        (chosen, item), (place, other) = (
+            (tf.expand_dims(each, 3 - axis), tf.expand_dims(each, axis))
+            for each in (self.keys, tf.range(self.keys.shape[1])[tf.newaxis])
+        )
+        if self.ties == "never":
+            return item < chosen
+        if self.ties == "first":
+            return tf.where(other > place, item <= chosen, item < chosen)
+        return tf.logical_and(item <= chosen, tf.not_equal(other, place))
+
+
 class OrderedChoices(NamedTuple):
     """Choices in the order of the items: each from the items of its group and of all later groups."""
 
     # The first item of each item's group, [B, n] int32, counted from 0. None for groups of one.
     first: tf.Tensor | None = None
+    # Pairs to compare where scores span more than `SAFE_RANGE`; None for long lists, or if the size is unknown.
+    compared: ComparedChoices | None = None
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """Sum the terms [B, n], at least 0, over the alternatives of each choice, without the chosen item."""
@@ -76,30 +102,6 @@ class ChoicesAgainstLater(NamedTuple):
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """Sum the values [B, n] of choices over those that have each item among their alternatives."""
         return values + take(tf.pad(tf.cumsum(values, axis=1), [[0, 0], [1, 0]]), self.first)
-
-
-class ComparedChoices(NamedTuple):
-    """Choices in any order of the items, by pairs: each from the items with a lower key and the tied ones that count.
-
-    A TPU expects 3 us for `plackett_luce_loss` of 64 lists of 128 items by pairs, and 10 us by an order; an H100
-    launches 7 kernels, not 26 (benchmarks/accelerators).
-    """
-
-    keys: tf.Tensor  # [B, n]
-    # Items with equal keys are chosen from each other ("breslow"), in the order of the list ("first"), or "never".
-    ties: str
-
-    def others(self, axis: int) -> tf.Tensor:
-        """Whether an item is an alternative of another, chosen one: [B, n, n], with the chosen items along `axis`."""
-        (chosen, item), (place, other) = (
-            (tf.expand_dims(each, 3 - axis), tf.expand_dims(each, axis))
-            for each in (self.keys, tf.range(self.keys.shape[1])[tf.newaxis])
-        )
-        if self.ties == "never":
-            return item < chosen
-        if self.ties == "first":
-            return tf.where(other > place, item <= chosen, item < chosen)
-        return tf.logical_and(item <= chosen, tf.not_equal(other, place))
 
 
 class MultipliedChoices(NamedTuple):
@@ -231,6 +233,11 @@ def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SummedCho
 def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute the results of `_in_range` for scores of any range, in O(n^1.5) time."""
     weights = tf.ones_like(scores) if weights is None else weights
+    if isinstance(choices, OrderedChoices) and choices.compared is not None:
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            costs = _by_pairs(scores, choices.compared)
+        return costs, tape.gradient(costs, scores, weights)
     zeros = tf.zeros_like(scores)
     with tf.GradientTape() as tape:
         tape.watch(scores)
