@@ -4,6 +4,9 @@ For each call, at a fixed size: the operations of its HLO before XLA optimizes i
 parameters and tuples; the KiB of their results, a loop counted once; and the files of the package in which a function
 runs. HLO after optimization depends on the processor, and peak memory is that of the optimized program.
 
+For some calls also the nodes, without constants, that TensorFlow traces for a step of gradient descent of 64 lists of
+50 items with a linear model, and those of the step with the published formula in their place.
+
     python benchmarks/tools/counts.py --check                               # beside results/counts.json
     python benchmarks/tools/counts.py --json benchmarks/results/counts.json # renews it
 
@@ -13,13 +16,15 @@ the file, only the files are compared.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+import formulas
 import harness
 import tensorflow as tf
 
@@ -52,6 +57,38 @@ CALLS: dict[str, tuple[Callable, tf.Tensor]] = {
     "neural_ndcg_loss": (lambda s: ks.ops.neural_ndcg_loss(s, LABELS), SCORES),
     "nearest_neighbors": (lambda s: ks.ops.nearest_neighbors(s, s, 3).distances, SCORES),
 }
+
+
+def _squares(function: Callable) -> Callable:
+    return lambda scores, labels: tf.reduce_sum(tf.square(function(scores)))
+
+
+def _mean(function: Callable) -> Callable:
+    return lambda scores, labels: tf.reduce_mean(function(scores, labels))
+
+
+def _beside_a_loss(function: Callable) -> Callable:
+    return lambda scores, labels: tf.reduce_mean(scores) + tf.reduce_mean(function(scores, labels))
+
+
+def _keras(loss: Callable) -> Callable:
+    return lambda scores, labels: loss(labels, scores)
+
+
+# Losses of scores and labels: ours, and the formula's.
+STEPS: dict[str, tuple[Callable, Callable]] = {
+    "neural_sort": (_squares(ks.ops.neural_sort), _squares(formulas.neural_sort)),
+    "soft_rank": (_squares(ks.ops.soft_rank), _squares(formulas.soft_rank)),
+    "soft_top_k": (
+        _squares(lambda scores: ks.ops.soft_top_k(scores, 10).values),
+        _squares(lambda scores: formulas.soft_top_k(scores, 10)[0]),
+    ),
+    "RankNetLoss": (_keras(ks.RankNetLoss()), _mean(formulas.ranknet)),
+    "PlackettLuceLoss": (_keras(ks.PlackettLuceLoss()), _mean(functools.partial(formulas.list_mle, ties="breslow"))),
+    "SoftmaxLoss": (_keras(ks.SoftmaxLoss()), _mean(formulas.softmax)),
+    "ApproxNDCGLoss": (_keras(ks.ApproxNDCGLoss()), _mean(formulas.approx_ndcg)),
+    "ndcg": (_beside_a_loss(ks.ops.ndcg), _beside_a_loss(formulas.ndcg)),
+}
 # An instruction: its type, which has no blanks but in tuples and layouts, and its name.
 INSTRUCTION = re.compile(r"^\s+(?:ROOT )?\S+ = (.*?) ([a-z][\w-]*)\(", re.MULTILINE)
 ARRAY = re.compile(r"\b(pred|[a-z]+?)(\d*)\[([\d,]*)\]")
@@ -79,8 +116,8 @@ def counted(hlo: str) -> tuple[int, int]:
     return len(found), sum(sizes)
 
 
-def rows(names: Iterable[str]) -> Iterator[harness.Row]:
-    for name in names:
+def rows(names: Collection[str]) -> Iterator[harness.Row]:
+    for name in [name for name in CALLS if name in names]:
         function, tensor = CALLS[name]
         program = with_gradient(function)
         files = set(call_flow.visits_of(lambda program=program, tensor=tensor: program.get_concrete_function(tensor)))
@@ -88,18 +125,43 @@ def rows(names: Iterable[str]) -> Iterator[harness.Row]:
         yield {"call": name, "operations": operations, "KiB": round(size / 1024), "files": len(files)}
 
 
+def nodes(loss: Callable) -> int:
+    """The nodes of a step with this loss, without constants."""
+    weights, bias = tf.Variable(tf.zeros([8, 1])), tf.Variable(0.0)
+
+    @tf.function(autograph=False)
+    def step(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            value = loss(tf.squeeze(features @ weights, axis=-1) + bias, labels)
+        for gradient, variable in zip(tape.gradient(value, [weights, bias]), [weights, bias], strict=True):
+            variable.assign_sub(0.1 * gradient)
+        return value
+
+    graph = step.get_concrete_function(tf.zeros([64, 50, 8]), tf.zeros([64, 50])).graph.as_graph_def()
+    found = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    return sum(node.op != "Const" for node in found)
+
+
+def steps(names: Collection[str]) -> Iterator[harness.Row]:
+    for name in [name for name in STEPS if name in names]:
+        found, least = map(nodes, STEPS[name])
+        yield {"call": name, "nodes": found, "of the formula": least, "ratio": round(found / least, 2)}
+
+
 def grown(found: Mapping, committed: Mapping) -> list[str]:
     """A line for each count of `found` that is more than 5 % above the committed one, or has none."""
     versions = [result["versions"]["tensorflow"] for result in (found, committed)]
-    columns = ["operations", "KiB", "files"]
+    columns = ["operations", "KiB", "files", "nodes"]
     if versions[0] != versions[1]:
         print(f"TensorFlow {versions[0]} is here, and the counts are of {versions[1]}: only files are compared")
         columns = ["files"]
-    before = {row["call"]: row for row in committed["tables"]["counts"]}
     return [
         f"{row['call']}: {row[column]} {column}, and {old} are committed"
-        for row in found["tables"]["counts"]
+        for table, of_table in found["tables"].items()
+        for before in [{row["call"]: row for row in committed["tables"].get(table, [])}]
+        for row in of_table
         for column in columns
+        if column in row
         for old in [before.get(row["call"], {}).get(column, 0)]
         if row[column] > GROWTH * old
     ]
@@ -107,10 +169,11 @@ def grown(found: Mapping, committed: Mapping) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> dict:
     parser = harness.new_parser(__doc__)
-    parser.add_argument("--calls", nargs="+", choices=CALLS, default=list(CALLS), metavar="CALL")
+    names = list(dict.fromkeys([*CALLS, *STEPS]))
+    parser.add_argument("--calls", nargs="+", choices=names, default=names, metavar="CALL")
     parser.add_argument("--check", nargs="?", type=Path, const=COMMITTED, help="fail if counts have grown since")
     options = parser.parse_args(arguments)
-    result = harness.publish("counts", {"counts": rows(options.calls)}, options.json)
+    result = harness.publish("counts", {"counts": rows(options.calls), "steps": steps(options.calls)}, options.json)
     if options.check and (lines := grown(result, json.loads(options.check.read_text()))):
         sys.exit("\n".join(["counts have grown by more than 5 %:", *lines]))
     return result

@@ -22,9 +22,9 @@ def counts(monkeypatch):
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """The counts of one call, from a process of its own, because nothing is traced twice."""
+    """The counts of a call and of a step, from a process of its own, because nothing is traced twice."""
     path = tmp_path_factory.mktemp("counts") / "counts.json"
-    command = [sys.executable, str(TOOLS / "counts.py"), "--calls", "soft_sort", "--json", str(path)]
+    command = [sys.executable, str(TOOLS / "counts.py"), "--calls", "soft_sort", "SoftmaxLoss", "--json", str(path)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(path.read_text())
 
@@ -37,16 +37,26 @@ def test_one_call(result):
     assert 5 < row["files"] < 16
 
 
-@pytest.mark.parametrize("column", ["operations", "KiB", "files"])
-def test_a_count_that_has_grown_is_refused(counts, result, column, tmp_path, monkeypatch):
+def test_one_step(result):
+    (row,) = result["tables"]["steps"]
+    assert row["call"] == "SoftmaxLoss"
+    assert 30 < row["of the formula"] < row["nodes"] < 2 * row["of the formula"]
+
+
+@pytest.mark.parametrize(
+    "where", [("counts", "operations"), ("counts", "KiB"), ("counts", "files"), ("steps", "nodes")], ids=" ".join
+)
+def test_a_count_that_has_grown_is_refused(counts, result, where, tmp_path, monkeypatch):
+    table, column = where
     path = tmp_path / "committed.json"
     monkeypatch.setattr(counts, "rows", lambda names: result["tables"]["counts"])
+    monkeypatch.setattr(counts, "steps", lambda names: result["tables"]["steps"])
     for factor, refused in ((1.0, False), (0.96, False), (0.9, True), (1.2, False)):
         committed = copy.deepcopy(result)
-        committed["tables"]["counts"][0][column] *= factor
+        committed["tables"][table][0][column] *= factor
         path.write_text(json.dumps(committed))
         if refused:
-            with pytest.raises(SystemExit, match=rf"^counts have grown .*\nsoft_sort: \d+ {column}, and .* committed$"):
+            with pytest.raises(SystemExit, match=rf"^counts have grown .*\n\w+: \d+ {column}, and .* committed$"):
                 counts.main(["--check", str(path)])
         else:
             counts.main(["--check", str(path)])
@@ -54,7 +64,7 @@ def test_a_count_that_has_grown_is_refused(counts, result, column, tmp_path, mon
 
 def test_a_call_without_committed_counts_is_refused(counts, result):
     nothing = {**result, "tables": {"counts": []}}
-    assert len(counts.grown(result, nothing)) == 3
+    assert len(counts.grown(result, nothing)) == 4
 
 
 def test_another_tensorflow_has_the_same_files_only(counts, result, capsys):
@@ -70,6 +80,7 @@ def test_another_tensorflow_has_the_same_files_only(counts, result, capsys):
 def test_every_call_has_committed_counts(counts):
     committed = json.loads(counts.COMMITTED.read_text())
     assert [row["call"] for row in committed["tables"]["counts"]] == list(counts.CALLS)
+    assert [row["call"] for row in committed["tables"]["steps"]] == list(counts.STEPS)
 
 
 def test_operations_and_bytes_of_a_module(counts):
