@@ -177,7 +177,7 @@ def test_more_ranks_than_items(layer):
         layer(keras.Input((4,)))
 
 
-@every_layer
+@pytest.mark.parametrize("case", objects.needed(objects.SORTING_LAYERS_OF_LAST_AXIS), ids=str)
 def test_input_that_is_no_batch_of_lists(case):
     with pytest.raises(ValueError, match=r"scores must have shape \[batch, n\] or \[batch, n, 1\], got \(.*, 3, 2\)"):
         case.make()(keras.Input((3, 2)))

@@ -125,11 +125,8 @@ def test_a_temperature_of_another_shape(shape):
         ks.SoftRankLayer()([X, tf.ones(shape)])
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in objects.needed(objects.SORTING_LAYERS) if "axis" not in case.arguments], ids=str
-)
+@pytest.mark.parametrize("case", objects.needed(objects.SORTING_LAYERS_OF_LAST_AXIS), ids=str)
 def test_scores_as_a_dense_layer_gives_them(case):
-    """A layer of another axis keeps the last one."""
     layer = case.make()
     np.testing.assert_allclose(layer(X[:, :, tf.newaxis]), layer(X))
     mask = tf.sequence_mask([5, 3, 4])

@@ -115,7 +115,8 @@ def _in_temperatures(
     if relative:
         level = _peak(logits, allowed, 1)
         logits -= level
-    return tf.where(allowed, logits, excluded(logits.dtype)), level[:, 0]
+    # A sum, as there is no first row in an empty matrix.
+    return tf.where(allowed, logits, excluded(logits.dtype)), tf.reduce_sum(level, axis=1)
 
 
 def _peak(values: tf.Tensor, allowed: tf.Tensor, axis: int) -> tf.Tensor:

@@ -22,6 +22,8 @@ LAYERS = cases([layer for layer in _LAYERS if layer.inputs is None])
 OTHER_LAYERS = cases([layer for layer in _LAYERS if layer.inputs is not None])
 # Layers of scores that take a temperature per list.
 SORTING_LAYERS = [case for case in LAYERS if issubclass(case.cls, SortingLayer)]
+# Layers of lists along the last axis. They leave out an axis of size 1 after it.
+SORTING_LAYERS_OF_LAST_AXIS = [case for case in SORTING_LAYERS if "axis" not in case.arguments]
 SUBJECTS = {loss.cls: loss for loss in collected("LOSSES")}
 LOSSES = cases(SUBJECTS.values())
 METRICS = cases(collected("METRICS"))
