@@ -15,6 +15,8 @@ from support import models
 from support.cases import objects, operators, relations
 
 SCORES = models.scores(3, 6)
+# Exponentials of all of them are not in range.
+WIDE = 100 * SCORES
 MASK = np.arange(6) < [[6], [4], [5]]
 VALID = (np.argsort(SCORES) + 1).astype("float32")
 # The labels of Keras objects, padded or not.
@@ -37,7 +39,7 @@ def of_keras_objects():
     for case in objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS]):
         yield case.cls.__name__, [of_layer(case)]
     for case in objects.first_of_class(objects.LOSSES):
-        yield case.cls.__name__, [of_loss(case, labels) for labels in LABELS]
+        yield case.cls.__name__, [of_loss(case, *each) for each in [(LABELS[0], WIDE), *((y, SCORES) for y in LABELS)]]
     for case in objects.first_of_class(objects.METRICS):
         yield case.cls.__name__, [of_metric(case, labels) for labels in LABELS]
 
@@ -57,7 +59,7 @@ def of_layer(case):
     return lambda: differentiated(lambda scores: layer(case.inputs(scores)), SCORES)
 
 
-def of_loss(case, labels):
+def of_loss(case, labels, given):
     loss, layers, labels = case.make(), case.predictors(), case.labels(labels)
 
     def run(scores):
@@ -65,7 +67,7 @@ def of_loss(case, labels):
             scores = layer(scores)
         return loss(labels, scores)
 
-    return lambda: differentiated(run, SCORES)
+    return lambda: differentiated(run, given)
 
 
 def of_metric(case, labels):

@@ -25,7 +25,7 @@ class ComparedChoices(NamedTuple):
     """Choices in any order of the items, by pairs: each from the items with a lower key and the tied ones that count.
 
     A TPU expects 3 us for `plackett_luce_loss` of 64 lists of 128 items by pairs, and 10 us by an order; an H100
-    launches 7 kernels, not 26 (benchmarks/accelerators).
+    launches 8 kernels, not 26 (benchmarks/accelerators).
     """
 
     keys: tf.Tensor  # [B, n]
@@ -168,7 +168,8 @@ def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
         # log(1 + ...) keeps the digits of small costs.
         sums, below = tf.reduce_sum(terms(axis=1), axis=2), scores - peak
         cost = tf.math.log1p(sums + tf.math.expm1(below)) - below
-        refused = 1 / tf.cast(is_excluded(peak), cost.dtype) - 1  # infinite if another item is left
+        # Infinite for an item that cannot be chosen, if another one is left.
+        refused = 1 / tf.cast(tf.logical_or(can_be_chosen, is_excluded(peak)), cost.dtype) - 1
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             # The terms of the choices that have an item among their alternatives are computed anew and along the last
