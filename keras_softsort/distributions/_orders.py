@@ -14,7 +14,7 @@ import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most, list_size
-from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take
+from keras_softsort.ops.core.order import descending, group_sums, in_order, inverse, masked_last
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
 
@@ -65,7 +65,7 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         # An order that is not valid may get any ranks.
         orders = in_range(inverse(in_range(tf.where(is_missing, last, ranks), size)), size)
         weights = tf.broadcast_to(tf.cast(tf.range(size) < count, logits.dtype), tf.shape(logits))
-    costs = choice_costs(take(logits, orders), weights, OrderedChoices())
+    costs = choice_costs(in_order(logits, orders), weights, OrderedChoices())
     return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
 
 

@@ -24,8 +24,6 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
         if values.dtype == tf.bool:
             return tf.reduce_any(tf.logical_and(chosen, values[:, tf.newaxis]), axis=2)
         return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis], tf.zeros([], values.dtype)), axis=2)
-    if values.shape.rank == 2 and values.dtype.is_floating and indices.shape[0] != 1:
-        return _gathered(values, indices)
     if LOSES_SHAPE_OF_NO_LISTS:
         values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
     if indices.shape[0] == 1:
@@ -33,14 +31,17 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     return tf.gather(values, indices, batch_dims=1)
 
 
-@tf.custom_gradient
-def _gathered(values: tf.Tensor, indices: tf.Tensor) -> tuple:
-    """Gather from values [B, n]. The gradient of `tf.gather` has fifty operations, which take long to trace."""
+def in_order(values: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
+    """`take` of `values` [B, n], with a gradient of few operations. That of a gather has fifty and is slow to trace.
 
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return group_sums(upstream, indices, list_size(values)), None
+    It is not for a branch of `tf.cond`, which TensorFlow cannot differentiate twice with it.
+    """
 
-    return tf.gather(values, indices, batch_dims=1), gradient
+    @tf.custom_gradient
+    def taken(values: tf.Tensor) -> tuple:
+        return take(values, order), lambda upstream: group_sums(upstream, order, list_size(values))
+
+    return take(values, order) if by_comparison(values.shape[1]) else taken(values)
 
 
 def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

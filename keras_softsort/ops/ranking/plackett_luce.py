@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.order import descending, in_order, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison, by_products
 from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import first_ranks_of_numbers, tie_sums
@@ -221,7 +221,7 @@ def _in_order(
         rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
         counted = _mean_rank_weights(choices, rank_weights)
         weights = counted if weights is None else weights * counted
-    return order, take(scores, order), weights, choices
+    return order, in_order(scores, order), weights, choices
 
 
 _losses = per_list(_has_meaning)(negative_log_likelihood)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.order import descending, masked_last, take
+from keras_softsort.ops.core.order import descending, in_order, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import tied_ranks
@@ -208,7 +208,8 @@ def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
         largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
         ordered, order = descending(keys)
         relative = take(tf.math.divide_no_nan(weights, largest), order)
-        losses = choice_costs(take(scores, order), relative, ChoicesAgainstLater(*tied_ranks(ordered))) * largest[:, 0]
+        choices = ChoicesAgainstLater(*tied_ranks(ordered))
+        losses = choice_costs(in_order(scores, order), relative, choices) * largest[:, 0]
     losses = tf.cast(losses, lists.scores.dtype)
     if gain == "linear":
         return losses
