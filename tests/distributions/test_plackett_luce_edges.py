@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
+from support import models
 from support.gradients import fixed_weights, tape_gradients
 from support.oracles import plackett_luce as oracles
 from tensorflow_probability import distributions as tfd
@@ -77,7 +78,8 @@ def test_what_is_not_a_number_shows_in_its_list_alone(bad):
     for name in ("entropy", "marginal_top_k"):
         found, wanted = getattr(race, name)().numpy(), getattr(good, name)().numpy()
         assert np.all(np.isnan(found[1]))
-        np.testing.assert_allclose(found[[0, 2]], wanted[[0, 2]], rtol=1e-14)
+        # TensorFlow 2.15 rounds a logarithm differently beside infinity.
+        np.testing.assert_allclose(found[[0, 2]], wanted[[0, 2]], rtol=0 if models.IS_KERAS_3 else 1e-14)
     sampled = race.marginal_top_k(2, num_samples=10, seed=1).numpy()
     np.testing.assert_array_equal(np.isnan(sampled), [[False] * 4, [True] * 4, [False] * 4])
     assert np.isnan(race.log_prob(ORDER)[1])

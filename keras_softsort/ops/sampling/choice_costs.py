@@ -232,7 +232,7 @@ def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SummedCho
 
 
 def _of_any_range(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedChoices) -> tuple[tf.Tensor, tf.Tensor]:
-    """Compute the results of `_in_range` for scores of any range, in O(n^1.5) time."""
+    """Compute the results of `_in_range` for scores of any range, in O(n^1.5) time or by pairs of a short list."""
     weights = tf.ones_like(scores) if weights is None else weights
     if isinstance(choices, OrderedChoices) and choices.compared is not None:
         with tf.GradientTape() as tape:
