@@ -16,32 +16,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
+import knn_images
 import numpy as np
 import tensorflow as tf
+from _shared import labelled_images, published_dknn
 from tensorflow import keras
 
 import keras_softsort as ks
 
-# Accuracies on 5,000 validation images after each epoch.
-PUBLISHED = {
-    "dknn": (
-        *(0.4220, 0.5036, 0.5640, 0.6206, 0.6490, 0.6832, 0.7080, 0.7138, 0.7402, 0.7620),
-        *(0.7696, 0.7824, 0.7866, 0.8022, 0.8198, 0.8196, 0.8384, 0.8338, 0.8396, 0.8492),
-        *(0.8534, 0.8502, 0.8552, 0.8520, 0.8530, 0.8632, 0.8738, 0.8688, 0.8758, 0.8682),
-    ),
-    "cross_entropy": (
-        *(0.4774, 0.5796, 0.6126, 0.6956, 0.7190, 0.7298, 0.7648, 0.7790, 0.7968, 0.8160),
-        *(0.8126, 0.8112, 0.8262, 0.8316, 0.8324, 0.8286, 0.8532, 0.8564, 0.8478, 0.8546),
-        *(0.8508, 0.8524, 0.8676, 0.8724, 0.8466, 0.8752, 0.8670, 0.8632, 0.8648, 0.8718),
-    ),
-}
-TITLES = {"dknn": "DkNN", "cross_entropy": "cross-entropy"}
-K, TAU, RATE, DECAY = 9, 80.0, 1e-3, 5e-4
+K, TAU = 9, 80.0
+RATE, MOMENTUM, DECAY = 1e-3, 0.9, 5e-4
 MOVED = {"shift": 4, "flip": True}
 # The channels of CIFAR-10.
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
@@ -74,8 +63,8 @@ def encoder(shape: tuple[int, int, int], blocks: list[int], width: int) -> keras
     """The pre-activation ResNet, whose last maps are pooled as they are."""
     inputs = keras.Input(shape)
     color = shape[-1] == len(MEAN)
-    mean, deviation = (MEAN, DEVIATION) if color else ((0.5,), (0.5,))
-    scaled = keras.layers.Normalization(mean=mean, variance=np.square(deviation))(inputs)
+    mean, deviation = (np.array(each) for each in ((MEAN, DEVIATION) if color else ((0.5,), (0.5,))))
+    scaled = keras.layers.Rescaling((1 / deviation).tolist(), (-mean / deviation).tolist())(inputs)
     outputs = convolution(width, 3)(scaled)
     for stage, count in enumerate(blocks):
         for block in range(count):
@@ -92,33 +81,45 @@ def residual(inputs: Any, width: int, stride: int) -> Any:
     return keras.layers.Add()([shortcut, outputs])
 
 
+class Network(NamedTuple):
+    """What is trained, and the loss of its outputs, times `weight`."""
+
+    encoder: keras.Model
+    model: keras.Model
+    loss: keras.losses.Loss
+    weight: float
+
+
+def network(method: str, train: labelled_images.Images, options: argparse.Namespace) -> Network:
+    """The network of a method, for images of the shape of `train`."""
+    images = encoder(train.pixels.shape[1:], options.blocks, options.width)
+    if method == "dknn":
+        loss = ks.DkNNLoss(K, TAU, num_queries=options.batch)
+        # The published loss is a sum over the neighbors.
+        return Network(images, knn_images.separated(images, options.batch), loss, float(K))
+    classes = int(train.classes.max()) + 1
+    # Not trained: the optimizer of the published run has the weights of the ResNet alone.
+    last = keras.layers.Dense(classes, kernel_initializer=uniform(), trainable=False, dtype="float32")
+    model = keras.Model(images.inputs, last(images.outputs[0]))
+    return Network(images, model, keras.losses.SparseCategoricalCrossentropy(from_logits=True), 1.0)
+
+
 class Training:
     """A network, the batches of an epoch, and how its accuracy on validation images is measured."""
 
-    def __init__(self, method: str, images: tuple, options: argparse.Namespace, labelled_images: Any) -> None:
+    def __init__(self, method: str, images: tuple, options: argparse.Namespace) -> None:
         keras.utils.set_random_seed(options.seed)
         self.train, self.validation = images
-        self.method, self.source = method, labelled_images
+        self.method = method
         self.steps = len(self.train.classes) // options.batch
-        self.encoder = encoder(self.train.pixels.shape[1:], options.blocks, options.width)
-        optimizer = keras.optimizers.SGD(RATE, momentum=0.9)
-        if method == "dknn":
-            import knn_images  # noqa: PLC0415
-
-            self.model = knn_images.separated(self.encoder, options.batch)
-            loss = ks.DkNNLoss(K, TAU, num_queries=options.batch)
-            self.batches = labelled_images.queries_and_candidates(
-                self.train, options.batch, options.batch, seed=options.seed, **MOVED
-            )
-        else:
-            classes = int(self.train.classes.max()) + 1
-            # Not trained: the optimizer of the published run has the weights of the ResNet alone.
-            last = keras.layers.Dense(classes, kernel_initializer=uniform(), trainable=False, dtype="float32")
-            self.model = keras.Model(self.encoder.inputs, last(self.encoder.outputs[0]))
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-            self.batches = labelled_images.shuffled_batches(self.train, options.batch, seed=options.seed, **MOVED)
-        # The published loss is a sum over the neighbors.
-        self.model.compile(optimizer, loss, loss_weights=[float(K) if method == "dknn" else 1.0], jit_compile=False)
+        optimizer = keras.optimizers.SGD(RATE, MOMENTUM)
+        self.encoder, self.model, loss, weight = network(method, self.train, options)
+        self.batches = (
+            labelled_images.queries_and_candidates(self.train, options.batch, options.batch, seed=options.seed, **MOVED)
+            if method == "dknn"
+            else labelled_images.shuffled_batches(self.train, options.batch, seed=options.seed, **MOVED)
+        )
+        self.model.compile(optimizer, loss, loss_weights=[weight], jit_compile=False)
 
     def epochs(self, count: int) -> Iterator[tuple[float, float]]:
         """The accuracy after each epoch, and its seconds."""
@@ -144,29 +145,7 @@ class Training:
     def _moved(self, images: Any, seed: int) -> tf.data.Dataset:
         """Each image once."""
         size = min(500, len(images.classes))
-        return self.source.shuffled_batches(images, size, seed=seed, **MOVED).take(len(images.classes) // size)
-
-
-def published_rows() -> Iterator[harness.Row]:
-    """All accuracies of the published run."""
-    titles = [f"{TITLES[method]}, published" for method in PUBLISHED]
-    for epoch, values in enumerate(zip(*PUBLISHED.values(), strict=True), 1):
-        yield {"epoch": epoch, **dict(zip(titles, map("{:.4f}".format, values), strict=True))}
-
-
-def draw(curves: dict[str, list[float]], path: Path) -> None:
-    """Accuracies over the epochs, with the published ones as thin lines."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415
-
-    figure, axis = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
-    for (method, published), color in zip(PUBLISHED.items(), ("#1F6F6B", "#C98A1B"), strict=True):
-        axis.plot(range(1, len(published) + 1), published, color=color, lw=1, label=f"{TITLES[method]}, published")
-        if method in curves:
-            curve = curves[method]
-            axis.plot(range(1, len(curve) + 1), curve, "o-", color=color, lw=2.2, label=f"{TITLES[method]}, here")
-    axis.set(xlabel="epoch", ylabel="accuracy on 5,000 validation images", xlim=(0.5, None))
-    axis.legend(frameon=False, loc="lower right")
-    harness.save_picture(figure, path)
+        return labelled_images.shuffled_batches(images, size, seed=seed, **MOVED).take(len(images.classes) // size)
 
 
 def main(arguments: list[str] | None = None) -> dict:
@@ -174,7 +153,7 @@ def main(arguments: list[str] | None = None) -> dict:
     add: Callable[..., argparse.Action] = parser.add_argument
     add("--dataset", default="cifar10", help="as of benchmarks/training/knn_images.py")
     add("--data-dir", help="folder of cifar10.npz or cifar10_jpeg.npz; without it Keras downloads CIFAR-10")
-    add("--methods", nargs="+", choices=TITLES, default=list(TITLES))
+    add("--methods", nargs="+", choices=published_dknn.TITLES, default=list(published_dknn.TITLES))
     add("--epochs", type=int, default=30)
     add("--validation-count", type=int, default=5000)
     add("--batch", type=int, default=100, help="queries per step, and candidates, and images of cross-entropy")
@@ -184,8 +163,6 @@ def main(arguments: list[str] | None = None) -> dict:
     add("--mixed-precision", action="store_true", help="convolutions in bfloat16")
     add("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args(arguments)
-    from _shared import labelled_images  # noqa: PLC0415
-
     before = keras.mixed_precision.global_policy()
     if options.mixed_precision:
         keras.mixed_precision.set_global_policy("mixed_bfloat16")
@@ -194,17 +171,16 @@ def main(arguments: list[str] | None = None) -> dict:
 
     def rows() -> Iterator[harness.Row]:
         for method in options.methods:
-            training = Training(method, images, options, labelled_images)
+            training = Training(method, images, options)
             for epoch, (accuracy, seconds) in enumerate(training.epochs(options.epochs)):
                 curves.setdefault(method, []).append(accuracy)
-                published = f"{PUBLISHED[method][epoch]:.4f}" if epoch < len(PUBLISHED[method]) else ""
-                result = {"accuracy": f"{accuracy:.4f}", "published": published, "minutes": round(seconds / 60, 1)}
-                yield {"method": TITLES[method], "epoch": epoch + 1, **result}
+                yield published_dknn.row(method, epoch, accuracy, seconds)
 
-    result = harness.publish("dknn_published", {"epochs": rows(), "published": published_rows()}, options.json)
+    tables = {"epochs": rows(), "published": published_dknn.published_rows()}
+    result = harness.publish("dknn_published", tables, options.json)
     keras.mixed_precision.set_global_policy(before)
     if options.picture:
-        draw(curves, options.picture)
+        published_dknn.draw(curves, options.picture)
     return result
 
 

@@ -88,6 +88,8 @@ OTHERS = {
     "tracking",
     "movielens",
     "data_reading",
+    "export_dknn",
+    "run_dknn",
 }
 
 

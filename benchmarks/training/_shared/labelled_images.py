@@ -113,7 +113,7 @@ def shuffled_batches(images: Images, size: int, *, shift: int, flip: bool, seed:
     random = tf.data.Dataset.random(seed=seed).batch(2)
 
     def make(chosen: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return _moved(tf.gather(pixels, chosen), shift, flip, state), tf.gather(classes, chosen)
+        return moved(tf.gather(pixels, chosen), shift, flip, state), tf.gather(classes, chosen)
 
     return tf.data.Dataset.zip((data, random)).map(make, num_parallel_calls=2)
 
@@ -131,7 +131,8 @@ def queries_and_candidates(
     return tf.data.Dataset.zip((first, second)).map(join)
 
 
-def _moved(pixels: tf.Tensor, shift: int, flip: bool, state: tf.Tensor) -> tf.Tensor:
+def moved(pixels: tf.Tensor, shift: int, flip: bool, state: tf.Tensor) -> tf.Tensor:
+    """Images shifted by up to `shift` pixels and mirrored by chance, as the seed `state` draws them."""
     count, height, width = pixels.shape[0] or tf.shape(pixels)[0], *pixels.shape[1:3]
     if shift:
         padded = tf.pad(pixels, [(0, 0), (shift, shift), (shift, shift), (0, 0)])
