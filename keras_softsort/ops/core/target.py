@@ -71,6 +71,15 @@ def recomputes_pairs(size: Any) -> bool:
     return _target() == "tpu" and by_comparison(size)
 
 
+def unrolls_iterations() -> bool:
+    """Whether a step of a loop makes several iterations, because a graph, and a GPU, take time for each step.
+
+    `neural_ndcg_loss` for 64 lists of 128 items takes 1.1 ms on an H200 with five iterations a step, and 2.6 ms with
+    one. Under XLA, a CPU makes single iterations as fast, and compiles them in two thirds of the time.
+    """
+    return not is_compiled() or _device() == "gpu"
+
+
 def _target() -> str:
     device = _device()
     # Without XLA, a GPU would store all pairs of a list.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
-from keras_softsort.ops.core.tracing import is_compiled
+from keras_softsort.ops.core.target import unrolls_iterations
 from keras_softsort.ops.matching._sinkhorn_scan import scan
 from keras_softsort.ops.matching._sinkhorn_solvers import times
 
@@ -23,10 +23,7 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     scalings multiply to at most about n, and weights that underflow do not matter.
     """
     length = max(each for each in range(1, LONGEST + 1) if num_iterations % each == 0)
-    # The iterations of a step of the loop. A graph takes time for each step. With XLA, a CPU makes single iterations as
-    # fast and compiles `neural_ndcg_loss` in two thirds of the time. An H100 launches 21 kernels for each, and 11 in
-    # rounds of five; the formula takes 22.
-    unrolled = 1 if is_compiled() else length
+    unrolled = length if unrolls_iterations() else 1  # the iterations of a step of the loop
     steps = num_iterations // unrolled
 
     @tf.custom_gradient

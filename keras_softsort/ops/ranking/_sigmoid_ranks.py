@@ -69,17 +69,15 @@ class ExponentialSums:
         # An item adds 0.5 to its own rank, as in a sum over pairs.
         return 0.5 - tf.reduce_sum(self._falls * self._totals()[:, tf.newaxis, :], axis=2)
 
-    def slopes(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The gradient of the score k, `sum_i (d_i - d_k) slope_ik / tau`."""
+    def gradients(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The gradients of the score k, `sum_i (d_i - d_k) slope_ik / tau`, and of tau."""
         upstream = upstream[:, :, tf.newaxis]
         weighted = self._shares * tf.reduce_sum(self._steps * upstream, axis=1)
         differences = weighted[:, tf.newaxis, :] - upstream * self._totals()[:, tf.newaxis, :]
-        return tf.reduce_sum(self._steps * differences, axis=2) / self._tau
-
-    def slope_of_tau(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The gradient of tau."""
+        of_scores = tf.reduce_sum(self._steps * differences, axis=2) / self._tau
         # Masked items may be infinitely low, and their slope is 0.
-        return -tf.reduce_sum(tf.math.multiply_no_nan(self._below, self.slopes(upstream)), axis=1, keepdims=True)
+        falls = tf.math.multiply_no_nan(self._below, of_scores)
+        return of_scores, -tf.reduce_sum(falls, axis=1, keepdims=True)
 
     def _totals(self) -> tf.Tensor:
         """`w_k sum_j -a_j exp(-t_k a_j)` of the weights w_k: [B, nodes]."""
@@ -104,20 +102,15 @@ class Pairs:
         # The sum contains sigmoid(0) = 0.5 of the item itself, which does not belong to the rank.
         return 0.5 + tf.reduce_sum(self._shares, axis=2)
 
-    def slopes(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The gradient of the score k, `sum_i (d_i - d_k) slope_ki / tau`: slopes are even."""
-        return tf.reduce_sum(self._of_leads(upstream), axis=2) / self._tau
-
-    def slope_of_tau(self, upstream: tf.Tensor) -> tf.Tensor:
-        """The gradient of tau."""
-        # A lead may be infinite, and its slope is then 0.
-        falls = tf.math.multiply_no_nan(self._leads, self._of_leads(upstream))
-        return tf.reduce_sum(tf.reduce_sum(falls, axis=2), axis=1, keepdims=True) / (2 * self._tau)
-
-    def _of_leads(self, upstream: tf.Tensor) -> tf.Tensor:
+    def gradients(self, upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The gradients of the score k, `sum_i (d_i - d_k) slope_ki / tau`, as slopes are even, and of tau."""
         differences = tf.expand_dims(upstream, 1) - tf.expand_dims(upstream, 2)
         # One operation for `differences * shares * (1 - shares)`.
-        return tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences)
+        of_leads = tf.raw_ops.SigmoidGrad(y=self._shares, dy=differences)
+        # A lead may be infinite, and its slope is then 0.
+        falls = tf.reduce_sum(tf.math.multiply_no_nan(self._leads, of_leads), axis=2)
+        of_tau = tf.reduce_sum(falls, axis=1, keepdims=True) / (2 * self._tau)
+        return tf.reduce_sum(of_leads, axis=2) / self._tau, of_tau
 
 
 # Shorter lists compare all pairs, which the gradient then needs not compute again. Others take 32 nodes for scores that
@@ -137,7 +130,7 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
         by_pairs = scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1)
         pairs = Pairs(scores, tau) if by_pairs else None
 
-        def compute(result: Callable[[Pairs | ExponentialSums], tf.Tensor]) -> tf.Tensor:
+        def compute(result: Callable[[Pairs | ExponentialSums], Any]) -> Any:
             if pairs is not None:
                 return result(pairs)
             # The gradient computes again what would take n^2 numbers to store: `tf.cond` stores the results of every
@@ -145,10 +138,11 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
             return _by_cheapest(scores, tau, lambda way: result(way(scores, tau)))
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            of_tau = compute(lambda way: way.slope_of_tau(upstream))
+            # Together: an eager call asks for both, and the sums that they share would be computed twice.
+            of_scores, of_tau = compute(lambda way: way.gradients(upstream))
             if tau.shape[0] == 1:  # of all lists
                 of_tau = tf.reduce_sum(of_tau, axis=0, keepdims=True)
-            return compute(lambda way: way.slopes(upstream)), of_tau
+            return of_scores, of_tau
 
         return compute(lambda way: way.ranks()), gradient
 

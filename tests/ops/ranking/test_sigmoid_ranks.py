@@ -105,6 +105,20 @@ def test_a_long_list_needs_no_pairs():
     np.testing.assert_allclose(ranks.numpy()[0, some], 0.5 + (1 / (1 + np.exp(-leads))).sum(1), rtol=2e-6)
 
 
+@pytest.fixture
+def counts(monkeypatch):
+    """The number of nodes of each sum of exponentials that is made."""
+    found = []
+
+    class Counted(module.ExponentialSums):
+        def __init__(self, scores, tau, count):
+            found.append(int(count))
+            super().__init__(scores, tau, count)
+
+    monkeypatch.setattr(module, "ExponentialSums", Counted)
+    return found
+
+
 @pytest.mark.parametrize(
     ("size", "span", "count"),
     [
@@ -116,19 +130,21 @@ def test_a_long_list_needs_no_pairs():
         (900, 82, None),
     ],
 )
-def test_as_many_nodes_as_the_scores_need(size, span, count, monkeypatch):
-    counts = []
-
-    class Counted(module.ExponentialSums):
-        def __init__(self, scores, tau, count):
-            counts.append(int(count))
-            super().__init__(scores, tau, count)
-
-    monkeypatch.setattr(module, "ExponentialSums", Counted)
+def test_as_many_nodes_as_the_scores_need(size, span, count, counts):
     scores, mask, _ = lists(size, span)
     # Run eagerly, so that only the chosen branch is built.
     sigmoid_ranks(tf.constant(scores), tf.constant(TAU), tf.constant(mask))
     assert counts == ([] if count is None else [count])
+
+
+def test_gradients_of_scores_and_tau_share_their_sums(counts):
+    scores, mask, _ = lists(300, 5)
+    scores, tau = tf.constant(scores), tf.constant(TAU)
+    with tf.GradientTape() as tape:
+        tape.watch([scores, tau])
+        ranks = sigmoid_ranks(scores, tau, tf.constant(mask))
+    tape.gradient(ranks, [scores, tau])
+    assert len(counts) == 2  # one of the ranks, and one of both gradients
 
 
 @pytest.mark.parametrize("count", [20, 32, 66, module.MAX_COUNT])
