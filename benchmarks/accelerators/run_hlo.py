@@ -52,6 +52,7 @@ def converted(program: bytes, platform: str) -> jax.export.Exported:
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:
     """NaN counts as an error wherever the other is none."""
+    found, expected = (each.astype("float64") for each in (found, expected))
     if found.shape != expected.shape or not np.array_equal(np.isnan(found), np.isnan(expected)):
         return float("inf")
     return float(

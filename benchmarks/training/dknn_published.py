@@ -6,7 +6,8 @@ The run is one of the authors' PyTorch code by others, in github.com/erwan-auche
 normalization. Four things are done as in PyTorch, not as in Keras: the loss is a sum over the k neighbors, weight decay
 passes through the momentum, weights are uniform, and queries and candidates are normalized in batches of their own.
 
-    python benchmarks/training/dknn_published.py --data-dir FOLDER --epochs 3 --picture docs/pictures/dknn_published.png
+    python benchmarks/training/dknn_published.py --data-dir FOLDER --epochs 3   # about 15 minutes an epoch on two cores
+    python benchmarks/training/export_dknn.py FOLDER                             # for a machine with a GPU
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def residual(inputs: Any, width: int, stride: int) -> Any:
 
 
 class Network(NamedTuple):
-    """What is trained, and the loss of its outputs, times `weight`."""
+    """A network, the model that is trained, and the loss of its outputs, which counts `weight` times."""
 
     encoder: keras.Model
     model: keras.Model
@@ -167,20 +168,20 @@ def main(arguments: list[str] | None = None) -> dict:
     if options.mixed_precision:
         keras.mixed_precision.set_global_policy("mixed_bfloat16")
     images = labelled_images.split(labelled_images.load(options.dataset, options.data_dir)[0], options.validation_count)
-    curves: dict[str, list[float]] = {}
+    found: list[harness.Row] = []
 
     def rows() -> Iterator[harness.Row]:
         for method in options.methods:
             training = Training(method, images, options)
-            for epoch, (accuracy, seconds) in enumerate(training.epochs(options.epochs)):
-                curves.setdefault(method, []).append(accuracy)
-                yield published_dknn.row(method, epoch, accuracy, seconds)
+            for epoch, (accuracy, seconds) in enumerate(training.epochs(options.epochs), 1):
+                found.append(published_dknn.row(method, options.seed, epoch, accuracy, seconds))
+                yield found[-1]
 
-    tables = {"epochs": rows(), "published": published_dknn.published_rows()}
+    tables = {"epochs": rows(), "beside": published_dknn.beside(found)}
     result = harness.publish("dknn_published", tables, options.json)
     keras.mixed_precision.set_global_policy(before)
     if options.picture:
-        published_dknn.draw(curves, options.picture)
+        published_dknn.draw(found, options.picture)
     return result
 
 

@@ -25,7 +25,7 @@ import keras_softsort as ks
 
 
 class Programs:
-    """What a method computes, as functions of tensors. The state is the weights and the steps of trained ones."""
+    """The programs of a method, as functions of tensors. The state is the weights and the steps of trained ones."""
 
     def __init__(self, method: str, train: labelled_images.Images, options: argparse.Namespace) -> None:
         self.network = dknn_published.network(method, train, options)
@@ -67,13 +67,13 @@ class Programs:
         return [loss, *weights, *fixed, *steps]
 
     def outputs(self, pixels: tf.Tensor, chosen: tf.Tensor, seed: tf.Tensor, *state: tf.Tensor) -> list[tf.Tensor]:
-        """Of the network in inference: embeddings, or logits."""
+        """Embeddings, or logits, of the network in inference."""
         weights, fixed = state[: self.trained], state[self.trained :]
         return [self.answering.stateless_call(weights, fixed, moved(pixels, chosen, seed), training=False)[0]]
 
 
 def dknn(labels: tf.Tensor, embeddings: tf.Tensor, queries: int) -> tf.Tensor:
-    """As `DkNNLoss` in `dknn_published.network`."""
+    """The value of `DkNNLoss` with the arguments of `dknn_published.network`."""
     losses = ks.ops.dknn_loss(embeddings, labels, dknn_published.K, tau=dknn_published.TAU, num_queries=queries)
     return tf.reduce_mean(losses)
 
@@ -90,7 +90,7 @@ def moved(pixels: tf.Tensor, chosen: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
 
 
 def votes(queries: tf.Tensor, references: tf.Tensor, classes: tf.Tensor, count: int) -> list[tf.Tensor]:
-    """As `KNNClassifier` votes: the shares of `count` classes among the nearest references."""
+    """The votes of `KNNClassifier`: the shares of `count` classes among the nearest references."""
     neighbors, distances = ks.ops.nearest_neighbors(queries, references, dknn_published.K)
     return [ks.ops.neighbor_votes(classes, neighbors, distances, count)]
 

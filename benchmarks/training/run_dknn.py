@@ -9,6 +9,7 @@ each epoch.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 import time
@@ -38,10 +39,12 @@ class Training:
     """The programs of a method, and its state."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.start, self.step, self.outputs = (Program(folder / f"{name}.hlo") for name in ("start", "step", "outputs"))
+        self.start, self.step, self.outputs = (
+            compiled(folder / f"{name}.hlo") for name in ("start", "step", "outputs")
+        )
         self.is_dknn = (folder / "votes.hlo").exists()
         if self.is_dknn:
-            self.votes = Program(folder / "votes.hlo")
+            self.votes = compiled(folder / "votes.hlo")
         self.random = np.random.default_rng(seed)
         self.state = self.start(np.array([seed, 0], "int32"))
 
@@ -87,6 +90,9 @@ class Program:
         return self.function(*inputs)
 
 
+compiled = functools.cache(Program)  # once for all seeds
+
+
 def main() -> None:
     parser = harness.new_parser(__doc__)
     parser.add_argument("folder", type=Path)
@@ -94,7 +100,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=published_dknn.TITLES, default=list(published_dknn.TITLES))
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--validation-count", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="a training of each method with each")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no epoch starts later than that")
     parser.add_argument("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args()
@@ -102,26 +108,26 @@ def main() -> None:
     pixels, classes = decoded(options.images)
     count = len(classes) - options.validation_count
     on_device = jax.device_put(pixels), jax.device_put(classes)
-    curves: dict[str, list[float]] = {}
+    found: list[harness.Row] = []
 
     def rows() -> Iterator[harness.Row]:
-        for method in options.methods:
-            training = Training(options.folder / method, options.seed)
-            for epoch in range(options.epochs):
+        for method, seed in itertools.product(options.methods, options.seeds):
+            training = Training(options.folder / method, seed)
+            for epoch in range(1, options.epochs + 1):
                 begun = time.monotonic()
                 if begun - started > options.seconds:
                     break
                 loss = training.train(*on_device, count)
                 accuracy = training.accuracy(on_device[0], classes, count)
-                curves.setdefault(method, []).append(accuracy)
-                seconds = time.monotonic() - begun
-                row = published_dknn.row(method, epoch, accuracy, seconds)
-                yield {**row, "minutes": round(seconds / 60, 2), "loss": round(loss, 4)}
+                row = published_dknn.row(method, seed, epoch, accuracy, time.monotonic() - begun)
+                found.append(row | {"loss": round(loss, 4)})
+                yield found[-1]
 
     device = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
-    harness.publish("dknn_gpu", {"device": [device], "epochs": rows()}, options.json)
+    tables = {"device": [device], "epochs": rows(), "beside": published_dknn.beside(found)}
+    harness.publish("dknn_gpu", tables, options.json)
     if options.picture:
-        published_dknn.draw(curves, options.picture)
+        published_dknn.draw(found, options.picture)
 
 
 if __name__ == "__main__":

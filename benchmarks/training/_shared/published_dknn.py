@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2] / "tools"))
@@ -26,30 +26,46 @@ PUBLISHED = {
 TITLES = {"dknn": "DkNN", "cross_entropy": "cross-entropy"}
 
 
-def row(method: str, epoch: int, accuracy: float, seconds: float) -> harness.Row:
-    """The row of an epoch, counted from 0, beside the published run."""
-    published = f"{PUBLISHED[method][epoch]:.4f}" if epoch < len(PUBLISHED[method]) else ""
-    result = {"accuracy": f"{accuracy:.4f}", "published": published, "minutes": round(seconds / 60, 1)}
-    return {"method": TITLES[method], "epoch": epoch + 1, **result}
+def row(method: str, seed: int, epoch: int, accuracy: float, seconds: float) -> harness.Row:
+    """The row of an epoch, counted from 1."""
+    result = {"accuracy": f"{accuracy:.4f}", "minutes": round(seconds / 60, 2)}
+    return {"method": TITLES[method], "seed": seed, "epoch": epoch, **result}
 
 
-def published_rows() -> Iterator[harness.Row]:
-    """All accuracies of the published run."""
-    titles = [f"{TITLES[method]}, published" for method in PUBLISHED]
-    for epoch, values in enumerate(zip(*PUBLISHED.values(), strict=True), 1):
-        yield {"epoch": epoch, **dict(zip(titles, map("{:.4f}".format, values), strict=True))}
+def curves(rows: Sequence[harness.Row]) -> dict[str, dict[int, list[float]]]:
+    """The accuracies over the epochs, by method and seed."""
+    found: dict[str, dict[int, list[float]]] = {method: {} for method in TITLES}
+    for each in rows:
+        method = next(name for name, title in TITLES.items() if title == each["method"])
+        found[method].setdefault(each["seed"], []).append(float(each["accuracy"]))
+    return found
 
 
-def draw(curves: Mapping[str, Sequence[float]], path: Path) -> None:
-    """Accuracies over the epochs, with the published ones as thin lines."""
+def beside(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
+    """A row of each epoch, with the accuracies of all seeds beside those of the published run."""
+    found = curves(rows)
+    for epoch in range(len(PUBLISHED["dknn"])):
+        line: harness.Row = {"epoch": epoch + 1}
+        for method, title in TITLES.items():
+            for seed, values in found[method].items():
+                line[f"{title}, seed {seed}"] = f"{values[epoch]:.4f}" if epoch < len(values) else ""
+            line[f"{title}, published"] = f"{PUBLISHED[method][epoch]:.4f}"
+        yield line
+
+
+def draw(rows: Sequence[harness.Row], path: Path) -> None:
+    """Accuracies over the epochs, a line of each seed, with the published ones dashed."""
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
+    found = curves(rows)
     figure, axis = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
     for (method, published), color in zip(PUBLISHED.items(), ("#1F6F6B", "#C98A1B"), strict=True):
-        axis.plot(range(1, len(published) + 1), published, color=color, lw=1, label=f"{TITLES[method]}, published")
-        if method in curves:
-            curve = curves[method]
-            axis.plot(range(1, len(curve) + 1), curve, "o-", color=color, lw=2.2, label=f"{TITLES[method]}, here")
+        epochs = range(1, len(published) + 1)
+        axis.plot(epochs, published, color=color, lw=1.4, ls="--", label=f"{TITLES[method]}, published")
+        for i, values in enumerate(found[method].values()):
+            axis.plot(
+                epochs[: len(values)], values, color=color, lw=1.4, label=None if i else f"{TITLES[method]}, here"
+            )
     axis.set(xlabel="epoch", ylabel="accuracy on 5,000 validation images", xlim=(0.5, None))
     axis.legend(frameon=False, loc="lower right")
     harness.save_picture(figure, path)
