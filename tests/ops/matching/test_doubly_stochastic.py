@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from support.gradients import central_differences, fixed_weights, tape_gradients
 
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.target import lowering_for, unrolls_iterations
 from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
 
 # The first matrix is nearly doubly stochastic, and the last one is not.
@@ -47,6 +47,21 @@ def test_each_matrix_stops_by_itself_after_a_round(target, jit_compile):
     with lowering_for(target):
         found, (gradient,) = tape_gradients(compute, [tf.constant(SOFT)], weights)
     check(SOFT, stops, found, gradient, weights)
+
+
+@pytest.mark.parametrize(
+    ("target", "jit_compile", "expected"), [("cpu", False, True), ("cpu", True, False), ("gpu", True, True)]
+)
+def test_xla_for_cpus_makes_single_iterations(target, jit_compile, expected):
+    found = []
+
+    @tf.function(jit_compile=jit_compile)
+    def trace():
+        found.append(unrolls_iterations())
+
+    with lowering_for(target):
+        trace()
+    assert found == [expected]
 
 
 def test_a_matrix_of_nan_leaves_the_others_alone():
