@@ -91,14 +91,13 @@ class Network(NamedTuple):
     weight: float
 
 
-def network(method: str, train: labelled_images.Images, options: argparse.Namespace) -> Network:
-    """The network of a method, for images of the shape of `train`."""
-    images = encoder(train.pixels.shape[1:], options.blocks, options.width)
+def network(method: str, shape: tuple[int, int, int], classes: int, options: argparse.Namespace) -> Network:
+    """The network of a method, for images of this shape."""
+    images = encoder(shape, options.blocks, options.width)
     if method == "dknn":
         loss = ks.DkNNLoss(K, TAU, num_queries=options.batch)
         # The published loss is a sum over the neighbors.
         return Network(images, knn_images.separated(images, options.batch), loss, float(K))
-    classes = int(train.classes.max()) + 1
     # Not trained: the optimizer of the published run has the weights of the ResNet alone.
     last = keras.layers.Dense(classes, kernel_initializer=uniform(), trainable=False, dtype="float32")
     model = keras.Model(images.inputs, last(images.outputs[0]))
@@ -114,7 +113,8 @@ class Training:
         self.method = method
         self.steps = len(self.train.classes) // options.batch
         optimizer = keras.optimizers.SGD(RATE, MOMENTUM)
-        self.encoder, self.model, loss, weight = network(method, self.train, options)
+        classes = int(self.train.classes.max()) + 1
+        self.encoder, self.model, loss, weight = network(method, self.train.pixels.shape[1:], classes, options)
         self.batches = (
             labelled_images.queries_and_candidates(self.train, options.batch, options.batch, seed=options.seed, **MOVED)
             if method == "dknn"

@@ -27,8 +27,8 @@ import keras_softsort as ks
 class Programs:
     """The programs of a method, as functions of tensors. The state is the weights and the steps of trained ones."""
 
-    def __init__(self, method: str, train: labelled_images.Images, options: argparse.Namespace) -> None:
-        self.network = dknn_published.network(method, train, options)
+    def __init__(self, method: str, shape: tuple[int, int, int], classes: int, options: argparse.Namespace) -> None:
+        self.network = dknn_published.network(method, shape, classes, options)
         self.model = self.network.model
         # A Keras loss holds tau in a variable, which a program cannot have.
         self.loss = functools.partial(dknn, queries=options.batch) if method == "dknn" else self.network.loss
@@ -122,11 +122,10 @@ def main(arguments: list[str] | None = None) -> None:
     add("--width", type=int, default=64, help="of the first stage")
     options = parser.parse_args(arguments)
     count, *shape = options.images
-    train = labelled_images.Images(np.zeros([1, *shape], "float32"), np.array([options.classes - 1]))
     pixels, classes = tf.TensorSpec(options.images, tf.uint8), tf.TensorSpec([count], tf.int32)
     seed = tf.TensorSpec([2], tf.int32)
     for method in options.methods:
-        folder, programs = options.folder / method, Programs(method, train, options)
+        folder, programs = options.folder / method, Programs(method, tuple(shape), options.classes, options)
         state = shapes_of(programs.state)
         write(folder / "start.hlo", programs.start, [seed])
         chosen = tf.TensorSpec([options.batch * (2 if method == "dknn" else 1)], tf.int32)

@@ -14,7 +14,6 @@ import keras_softsort as ks
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "training"))
 import dknn_published
 import export_dknn
-from _shared import labelled_images
 
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
@@ -26,8 +25,7 @@ SEED = np.array([3, 4], "int32")
 def test_steps_are_those_of_keras(method, rng):
     pixels = rng.integers(0, 256, [40, 8, 8, 3]).astype("uint8")
     classes = rng.integers(0, 3, 40).astype("int32")
-    train = labelled_images.Images((pixels / 255).astype("float32"), classes)
-    programs = export_dknn.Programs(method, train, OPTIONS)
+    programs = export_dknn.Programs(method, (8, 8, 3), 3, OPTIONS)
     model, loss = programs.model, programs.network.loss
     optimizer = keras.optimizers.SGD(dknn_published.RATE, dknn_published.MOMENTUM)
     model.compile(optimizer, loss, loss_weights=[programs.network.weight], jit_compile=False)
@@ -38,15 +36,15 @@ def test_steps_are_those_of_keras(method, rng):
     for _ in range(3):
         _, *state = step(pixels, classes, chosen, SEED, *state)
         model.train_on_batch(images, classes[chosen])
-    for found, weight in zip(state, programs.weights, strict=False):
+    weights = state[: len(programs.weights)]
+    for found, weight in zip(weights, programs.weights, strict=True):
         np.testing.assert_allclose(found, weight, rtol=1e-4, atol=1e-6, err_msg=weight.path)
-    (found,) = programs.outputs(pixels, chosen, SEED, *state[: len(programs.weights)])
+    (found,) = programs.outputs(pixels, chosen, SEED, *weights)
     np.testing.assert_allclose(found, programs.answering(images), rtol=1e-4, atol=1e-5)
 
 
 def test_first_weights_are_uniform(rng):
-    train = labelled_images.Images(np.zeros([1, 8, 8, 3], "float32"), np.array([2]))
-    programs = export_dknn.Programs("cross_entropy", train, OPTIONS)
+    programs = export_dknn.Programs("cross_entropy", (8, 8, 3), 3, OPTIONS)
     state = programs.start(tf.constant(SEED))
     kernel = next(np.array(each) for each in state if each.shape == (3, 3, 4, 8))
     assert abs(kernel).max() <= 1 / 6

@@ -33,11 +33,10 @@ def row(method: str, seed: int, epoch: int, accuracy: float, seconds: float) -> 
 
 
 def curves(rows: Sequence[harness.Row]) -> dict[str, dict[int, list[float]]]:
-    """The accuracies over the epochs, by method and seed."""
-    found: dict[str, dict[int, list[float]]] = {method: {} for method in TITLES}
+    """The accuracies over the epochs, by the title of the method and by seed."""
+    found: dict[str, dict[int, list[float]]] = {title: {} for title in TITLES.values()}
     for each in rows:
-        method = next(name for name, title in TITLES.items() if title == each["method"])
-        found[method].setdefault(each["seed"], []).append(float(each["accuracy"]))
+        found[each["method"]].setdefault(each["seed"], []).append(float(each["accuracy"]))
     return found
 
 
@@ -47,7 +46,7 @@ def beside(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
     for epoch in range(len(PUBLISHED["dknn"])):
         line: harness.Row = {"epoch": epoch + 1}
         for method, title in TITLES.items():
-            for seed, values in found[method].items():
+            for seed, values in found[title].items():
                 line[f"{title}, seed {seed}"] = f"{values[epoch]:.4f}" if epoch < len(values) else ""
             line[f"{title}, published"] = f"{PUBLISHED[method][epoch]:.4f}"
         yield line
@@ -62,7 +61,7 @@ def draw(rows: Sequence[harness.Row], path: Path) -> None:
     for (method, published), color in zip(PUBLISHED.items(), ("#1F6F6B", "#C98A1B"), strict=True):
         epochs = range(1, len(published) + 1)
         axis.plot(epochs, published, color=color, lw=1.4, ls="--", label=f"{TITLES[method]}, published")
-        for i, values in enumerate(found[method].values()):
+        for i, values in enumerate(found[TITLES[method]].values()):
             axis.plot(
                 epochs[: len(values)], values, color=color, lw=1.4, label=None if i else f"{TITLES[method]}, here"
             )
