@@ -110,12 +110,14 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
         return multiply(args, args.scores[..., tf.newaxis], top_k, hard)[..., 0]
     lists = args.lists()
     values = method.sorted_scores(lists.in_order())[:, :top_k]
-    values = values if args.direction == "DESCENDING" else -values
+    descending = args.direction == "DESCENDING"
     if args.scale is not None:
-        units = deviations(args.scores, args.mask)
+        # With the sign of the lists, whose origin is one of two if x and -x are both nearest to 0.
+        units = deviations(args.scores if descending else -args.scores, args.mask)
         origin, factor, rest = (tf.reshape(part, [-1, 1]) for part in units)
         restored = values * rest * factor + origin
         values = tf.where(_leading_ranks(lists, top_k) < lists.valid_counts(), restored, values)
+    values = values if descending else -values
     if hard:
         exact = _hard_product(lists.in_order(), _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
         values = straight_through(exact, values)
@@ -197,7 +199,7 @@ def _product(
 
 
 def _hard_rows(lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
-    """Exact rows; those of a list that is not a number are NaN, as the soft ones are."""
+    """Exact rows. Lists with a NaN have NaN rows, as in the soft matrix."""
     exact = tf.cast(tf.equal(ranks[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
     tau = lists.tau[:, :, tf.newaxis]
     return tf.where(tf.math.is_nan(tau), tau, exact)
@@ -232,7 +234,7 @@ def _leading_ranks(lists: Lists, count: int | None = None) -> tf.Tensor:
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:
-    """Leading axes, list axis and dtype as those of the scores."""
+    """Give a result the leading axes, list axis and dtype of the scores."""
     scores, result = args.scores, tf.cast(result, args.scores.dtype)
     shaped = tf.reshape(result, tf.concat([tf.shape(scores)[:-1], tf.shape(result)[1:]], axis=0))
     return args.with_list_axis_back(with_static_shape(shaped, scores.shape[:-1].concatenate(result.shape[1:])))

@@ -297,7 +297,8 @@ def test_no_projection_where_a_permutation_is_needed():
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["projection", "projection_kl"])
 def test_values_of_scores_in_deviations_have_the_scale_of_the_scores(method):
-    scores = np.array([[0.3, 1.2, -0.7, 0.1, 2.0], [5.0, 3.0, 9.0, -1.0, 0.0]])
+    # In the last list two scores are nearest to 0.
+    scores = np.array([[0.3, 1.2, -0.7, 0.1, 2.0], [5.0, 3.0, 9.0, -1.0, 0.0], [3.0, -1.0, 1.0, -3.0, 5.0]])
 
     def values(scores, **options):
         return ops.soft_values(scores, 5.0, method=method, **options)
