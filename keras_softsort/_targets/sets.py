@@ -45,6 +45,16 @@ class Sets(NamedTuple):
             losses /= tf.maximum(sizes, 1)
         return WeightedLosses(losses * weights, tf.size(losses), lambda: weights)
 
+    def with_classes_of_each_layer(self, losses: tf.Tensor) -> tf.Tensor:
+        """The `losses` [batch] of a batch without targets, if the weights of all layers divide their classes.
+
+        The weights of one layer should. With targets their number grows with the layers, too.
+        """
+        if self.layers is None:
+            return losses
+        layers = tf.where(tf.reduce_any(self.target_mask), 1, self.layers)
+        return losses * tf.cast(layers, losses.dtype)
+
 
 def predicted_sets(
     y_true: Any,

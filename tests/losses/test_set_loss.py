@@ -225,6 +225,24 @@ def test_layers_are_added_up(layer_axis, normalization, reduction):
     np.testing.assert_allclose(of_layers(targets, stacked, weights), wanted, rtol=1e-12)
 
 
+@register
+def class_loss(t, p):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(t["classes"], p["classes"])
+
+
+@pytest.mark.parametrize("normalization", ["batch", "set", "none"])
+@pytest.mark.parametrize("without_targets", [False, True])
+def test_classes_of_layers_are_added_up(without_targets, normalization):
+    """Without targets, too, the classes of a layer are divided by the weights of this layer."""
+    targets, layers, stacked = in_layers(0)
+    if without_targets:
+        targets["classes"] = np.full_like(targets["classes"], -1)
+    options = {"class_loss": class_loss, "unmatched_weight": 0.1, "normalization": normalization}
+    single, of_layers = boxes_loss(**options), boxes_loss(layer_axis=0, **options)
+    wanted = sum(single(targets, dict(zip(("boxes", "classes"), each, strict=True))) for each in layers)
+    np.testing.assert_allclose(of_layers(targets, stacked), wanted, rtol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("layer_axis", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_layers_under_xla(layer_axis):

@@ -124,13 +124,16 @@ class SetLoss(WeightedLoss):
             normalization=self.normalization,
             skip_nan=self.skip_nan,
         )
+        if self.class_loss is not None and self.normalization == "batch":
+            losses = sets.with_classes_of_each_layer(losses)
         return sets.normalized(losses, self.normalization)
 
 
 def _layer_axis(value: Any) -> int | None:
-    if value is None or arguments.integer("layer_axis", value) in (0, 1):
-        return value
-    raise ValueError(f"layer_axis must be None, 0 or 1, got {value!r}")
+    axis = arguments.optional_integer("layer_axis", value)
+    if axis not in (None, 0, 1):
+        raise ValueError(f"layer_axis must be None, 0 or 1, got {value!r}")
+    return axis
 
 
 def _mask(name: str, value: Any) -> Any:
