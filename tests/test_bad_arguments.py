@@ -177,6 +177,33 @@ def test_keras_tensors(name):
             function(**{**valid, argument: tf.keras.Input(np.shape(valid[argument])[1:])})
 
 
+# A number for each argument that takes one.
+NUMBERS = {
+    **dict.fromkeys(["k", "top_k"], 1),
+    **dict.fromkeys(["num_samples", "num_queries", "num_iterations", "block_size"], 2),
+    **dict.fromkeys(["power", "poly_epsilon", "noise_scale", "max_weight", "unmatched_weight"], 1.0),
+    **dict.fromkeys(["label_tau", "eps", "tolerance", "margin", "virtual_label", "alpha"], 0.5),
+    **dict.fromkeys(["exam_loss_weight", "rel_loss_weight", "marginal_penalty", "min_label"], 0.5),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.traced_eagerly
+@pytest.mark.parametrize("name", OPERATORS)
+def test_numbers_of_numpy(name):
+    """NumPy's numbers are options as Python's are: also `np.float64`, which is a float and yet an array to a trace."""
+    function = getattr(ks.ops, name)
+    known = set(arguments_of(function))
+    given = {**valid_arguments(name, function), **({"seed": [1, 2]} if "seed" in known else {})}
+    plain = {argument: NUMBERS[argument] for argument in NUMBERS if argument in known}
+    of_numpy = {
+        argument: np.int64(number) if isinstance(number, int) else np.float64(number)
+        for argument, number in plain.items()
+    }
+    wanted, found = (function(**{**given, **numbers}) for numbers in (plain, of_numpy))
+    tf.nest.map_structure(np.testing.assert_array_equal, found, wanted)
+
+
 def test_every_argument_has_wrong_values():
     takers = {argument: name for name, function in public().items() for argument in arguments_of(function)}
     missing = [f'"{name}": ("a",),  # of {takers[name]}' for name in sorted(takers.keys() - WRONG.keys() - NOT_OURS)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import numbers
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
@@ -73,12 +74,13 @@ def traced_if_eager(function: Function) -> Function:
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
+        args, options = tf.nest.map_structure(_python_number, (args, options))
         if not tf.executing_eagerly():
             given = args, options
             args, options = tf.nest.map_structure(_of_unknown_sizes, given)
             results = below_forward_mode(plain, tf.nest.flatten((args, options)))(*args, **options)
             if any(old is not new for old, new in zip(*map(tf.nest.flatten, (given, (args, options))), strict=True)):
-                # The sizes of results are those of a trace that never runs.
+                # A trace that never runs tells the sizes of the results.
                 args, options = tf.nest.map_structure(_of_this_size, given)
                 like = tf.function(function, autograph=False).get_concrete_function(*args, **options).structured_outputs
                 for result, spec in zip(tf.nest.flatten(results), tf.nest.flatten(like), strict=True):
@@ -106,6 +108,13 @@ def traced_if_eager(function: Function) -> Function:
         return traced(*args, **options)
 
     return cast(Function, run)
+
+
+def _python_number(leaf: Any) -> Any:
+    """A Python number for another real number, which a trace would take for a tensor: `np.float64` is a float, too."""
+    if not isinstance(leaf, numbers.Real) or type(leaf) in (bool, int, float):
+        return leaf
+    return int(leaf) if isinstance(leaf, numbers.Integral) else float(leaf)
 
 
 def _of_unknown_sizes(leaf: Any) -> Any:

@@ -87,7 +87,8 @@ def nearest_neighbors(
     if not queries.shape[1:].is_compatible_with(shape[1:]):
         raise ValueError(f"queries must have shape [q, {shape[1]}] as the references, got {queries.shape}")
     largest = shape[0] if exclude is None else shape[0] - 1
-    if arguments.positive_integer("k", k) > largest:
+    k = arguments.positive_integer("k", k)
+    if k > largest:
         left = "" if exclude is None else " minus 1 with exclude"
         raise ValueError(f"k must be at most the number of references{left}, {largest}, got {k}")
     if queries.shape[1] is None:
@@ -125,7 +126,7 @@ def _checked_exclude(exclude: Any, queries: tf.Tensor, size: int) -> tf.Tensor:
 def _without(exclude: tf.Tensor, neighbors: tf.Tensor, distances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The k nearest references of k + 1 without the one to leave out; without the last one if it is not among them."""
     is_excluded = tf.cast(tf.equal(neighbors, exclude[:, tf.newaxis]), tf.int32)
-    # Ranks from that of the reference that is left out on move up by one.
+    # References behind the one that is left out move up by one rank.
     ranks = tf.range(tf.shape(neighbors)[1] - 1) + tf.cumsum(is_excluded, axis=1)[:, :-1]
     return tf.gather(neighbors, ranks, batch_dims=1), tf.gather(distances, ranks, batch_dims=1)
 

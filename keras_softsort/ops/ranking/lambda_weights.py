@@ -26,7 +26,7 @@ def _smooth_fraction(name: str, value: Any) -> float:
 def _version(name: str, value: Any) -> int:
     if value not in (1, 2):
         raise ValueError(f"{name} must be 1 or 2, got {value!r}")
-    return value
+    return int(value)
 
 
 # Option -> the metrics that read it, and its check.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import numbers
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -210,22 +209,9 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
             return tf.nest.map_structure(of_caller, function(safe, *options))
 
-        traced = traced_if_eager(run)
-
-        @functools.wraps(function)
-        def call(args: RankingArguments, *options: Any) -> tf.Tensor:
-            return traced(args, *tf.nest.map_structure(_python_number, options))
-
-        return call
+        return traced_if_eager(run)
 
     return decorate
-
-
-def _python_number(value: Any) -> Any:
-    """The `value`, a Python number if it is another real number, which a trace would take for a tensor or not know."""
-    if not isinstance(value, numbers.Real) or isinstance(value, (bool, int, float)):
-        return value
-    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def _readable_scores(lists: RankingLists, readable: tf.Tensor, poison: tf.Tensor) -> tf.Tensor:

@@ -155,12 +155,13 @@ def test_a_loss_draws_the_seeds_that_its_operator_declares(rule, stochastic, is_
     ],
     ids=range(7),
 )
+@pytest.mark.parametrize("float_type", [np.float32, np.float64])
 @pytest.mark.traced_eagerly
-def test_numbers_of_other_types_are_options(call):
-    """They are the same options as Python's numbers, and need no trace of their own."""
+def test_numbers_of_other_types_are_options(call, float_type):
+    """NumPy numbers and the like need no other trace than Python's numbers. `np.float64` is a subclass of float."""
 
     def of_numpy(value):
-        return np.int64(value) if isinstance(value, int) else np.float32(value)
+        return np.int64(value) if isinstance(value, int) else float_type(value)
 
     plain = call(lambda value: value, lambda *values: values)
     before = number_of_traces()
