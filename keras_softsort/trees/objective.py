@@ -32,7 +32,7 @@ class Objective:
         self.hessian = arguments.one_of("hessian", hessian, HESSIANS)
         self.unit_scale = arguments.boolean("unit_scale", unit_scale)
         self.normalize_lists = arguments.boolean("normalize_lists", normalize_lists)
-        self._dtype = loss.given_dtype or tf.float32
+        self._dtype = arguments.compute_dtype(loss.given_dtype or tf.float32)
         self._trace = functools.cache(self._traced)
 
     def __repr__(self) -> str:
@@ -81,9 +81,14 @@ class Objective:
 
     def _of_block(self, padded: tf.Tensor) -> tf.Tensor:
         """The derivatives [1 or 2, lists, n] of lists with these labels, NaN in the padding, scores and weights."""
+        self.loss.compute_in(self._dtype)
         labels, scores, *given = tf.unstack(padded)
         mask = tf.logical_not(tf.math.is_nan(labels))
-        lists = Lists(tf.where(mask, labels, tf.zeros_like(labels)), mask, *given)
+        lists = Lists(
+            given_labels=tf.where(mask, labels, tf.zeros_like(labels)),
+            given_mask=mask,
+            given_weights=given[0] if given else None,
+        )
         closed = self.loss.list_derivatives(lists, scores) if self.hessian == "auto" else None
         if closed is not None:
             return tf.stack(closed)
@@ -111,9 +116,9 @@ def objective(
 ) -> Objective:
     """Make a ranking loss the objective of LightGBM's or XGBoost's trees.
 
-    The result serves `lightgbm.train` and `lightgbm.cv` as `params["objective"]`, `LGBMRanker(objective=...)`, and
-    `xgboost.train(..., obj=...)`. It returns the gradient of the sum of the losses of all lists with respect to the
-    scores, and the diagonal of its hessian. XGBoost's `XGBRanker` refuses functions.
+    Use it if trees should learn by a loss that LightGBM or XGBoost lacks. Pass the result to `lightgbm.train` and
+    `lightgbm.cv` as `params["objective"]`, to `LGBMRanker(objective=...)`, or to `xgboost.train(..., obj=...)`.
+    XGBoost's `XGBRanker` refuses functions.
 
     Args:
       loss: a loss of scores, such as `RankNetLoss()`, or your own `losses.ScoreLoss`. Each call uses its present `tau`
@@ -127,9 +132,10 @@ def objective(
         of the list's absolute gradients, a part of LightGBM's `lambdarank_norm`.
 
     Returns:
-      A function of (scores, data set) or (labels, scores, weights, sizes of lists), which returns the gradient and the
-      hessian, `[rows]` each in float32; the hessian is at least 1e-16. It can be pickled. LightGBM has a weight per
-      row, XGBoost one per list. A list of one row, or of equal labels, has the gradient of the loss, mostly 0.
+      A function of (scores, data set) or (labels, scores, weights, sizes of lists). It returns the gradient of the sum
+      of the losses of all lists with respect to the scores, and the diagonal of its hessian, at least 1e-16: `[rows]`
+      each in float32. It can be pickled. LightGBM has a weight per row, XGBoost one per list. A list of one row, or of
+      equal labels, has the gradient of the loss, mostly 0.
 
     Raises:
       TypeError: `loss` is not a loss of scores, or an argument has another type.

@@ -116,6 +116,32 @@ def test_every_closed_form_is_tried():
     assert have == tried
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("cls", [ks.RankNetLoss, ks.MeanSquaredLoss])
+def test_half_precision_is_computed_in_float32(cls, dtype):
+    arguments = [1.0, 0, 2], [0.1, 0.2, 0.3], None, [3]
+    np.testing.assert_array_equal(trees.objective(cls(dtype=dtype))(*arguments), trees.objective(cls())(*arguments))
+
+
+class OwnLoss(ks.losses.ScoreLoss):
+    def __init__(self, tau=1.0, **kwargs):
+        super().__init__({"tau": tau}, **kwargs)
+
+    def score_losses(self, scores, labels, *, mask, weights):
+        return tf.reduce_sum(weights * tf.square(scores / self.tau - labels), axis=-1)
+
+
+@pytest.mark.parametrize("dtype", [None, "float16", "float64"])
+def test_an_own_loss_has_its_temperature_in_the_dtype_of_the_computation(dtype):
+    loss = OwnLoss(2.0, dtype=dtype)
+    made = trees.objective(loss)
+    scores, labels = np.array([0.1, 0.2, 0.3]), np.array([1.0, 0, 2])
+    for tau in (2.0, 0.5):
+        loss.tau = tau
+        gradient, _ = made(labels, scores, None, [3])
+        np.testing.assert_allclose(gradient, 2 * (scores / tau - labels) / tau, rtol=1e-6)
+
+
 def test_long_lists_have_the_derivatives_of_all_their_tiles():
     random = np.random.default_rng(0)
     scores, labels = random.normal(size=(1, 150)), random.integers(0, 5, (1, 150)).astype(float)
