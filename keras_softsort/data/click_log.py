@@ -136,10 +136,16 @@ def simulate_clicks(
         keys = keys / tau + random.gumbel(size=keys.shape)
     order = np.argsort(-keys, axis=1, kind="stable")[:, : len(curve)]
     items, shown = (np.take_along_axis(each, order, axis=1) for each in (items, shown))
-    gains = np.expm1(np.log(2) * lists.labels.astype(np.float64))  # 2^y - 1, with all digits at small labels
-    attraction = noise + (1 - noise) * gains / (gains.max() or 1)
+    attraction = noise + (1 - noise) * _shares_of_gain(lists.labels.astype(np.float64))
     clicked = random.uniform(size=items.shape) < curve[: items.shape[1]] * attraction[items]
     return ClickLog(chosen, items, np.where(shown, clicked, -1))
+
+
+def _shares_of_gain(labels: np.ndarray) -> np.ndarray:
+    """`(2^y - 1) / (2^m - 1)` for the largest label m, exact for small labels and without overflow for large ones."""
+    largest = labels.max()
+    factors = -np.expm1(-np.log(2) * labels)  # 1 - 2^-y
+    return np.exp2(labels - largest) * factors / (factors.max() or 1)
 
 
 class ExaminationCurve(NamedTuple):

@@ -59,6 +59,17 @@ def test_clicks_are_those_of_the_model():
 
 
 @pytest.mark.parametrize(
+    ("labels", "clicks"), [([1024, 0], 1), ([1025, 0], 1), ([3e4, 2e4], 1), ([1e-30, 0], 1), ([0, 0], 0)]
+)
+def test_clicks_of_the_best_item_are_certain_at_any_size_of_its_label(labels, clicks):
+    lists = RankingDataset(np.eye(2), labels, sizes=[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log = simulate_clicks(lists, [1.0, 0.0], sessions=100, examination=[1.0], noise=0.0, seed=0)
+    assert log.clicks.mean() == clicks
+
+
+@pytest.mark.parametrize(
     ("labels", "wanted"),
     [
         ([0, 0.5, 0.5, 0.25], [0, 1, 1, (2**0.25 - 1) / (2**0.5 - 1)]),
