@@ -24,6 +24,8 @@ from keras_softsort._targets.lists import (
 )
 from keras_softsort.losses._temperature import Temperature
 
+NEVER_SET = object()
+
 
 class WeightedLoss(FixedOptions, keras.losses.Loss):
     """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
@@ -35,7 +37,7 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
     _fixed_names: tuple[str, ...] = ("reduction", "dtype")
     # Methods that are never called, and what a subclass overrides instead.
     _instead: ClassVar[dict[str, str]] = {"call": "weighted_losses(y_true, y_pred, sample_weight)"}
-    _tau: Any = None
+    _tau: Any = NEVER_SET
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -75,7 +77,7 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
     @property
     def tau(self) -> Any:
         """The temperature: a number, and in a traced function a tensor that changes when `tau` is assigned."""
-        if self._tau is None:
+        if self._tau is NEVER_SET:
             raise AttributeError(f"{type(self).__name__} has no tau")
         return self._tau.read() if self.has_tau else self._tau
 

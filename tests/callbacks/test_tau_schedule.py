@@ -180,7 +180,7 @@ def test_compiled_model_sees_each_tau_without_a_new_trace(jit_compile):
     after_epoch = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: traces.append(counter.traces))
     schedule = ks.TauSchedule(lambda epoch: [2.0, 0.5, 0.1][epoch])
     history = model.fit(x, np.abs(x), epochs=3, batch_size=4, verbose=0, callbacks=[schedule, after_epoch]).history
-    # The weights stand still (rate 0), so that each epoch's loss is that of its tau alone.
+    # The weights stand still (rate 0), so each epoch's loss depends only on its tau.
     mapped = model.layers[1](x)
     expected = [float(loss(np.abs(x), ks.ops.neural_sort(mapped, tau))) for tau in (2.0, 0.5, 0.1)]
     np.testing.assert_allclose(history["loss"], expected, rtol=1e-4)
@@ -322,6 +322,20 @@ def test_sets_the_chosen_losses():
     schedule = ks.TauSchedule(lambda epoch: 0.5, targets=[ks.MeanSquaredLoss()])
     with pytest.raises(ValueError, match=r"temperature to set, got MeanSquaredLoss\(\), which has none"):
         model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[schedule])
+
+
+def test_a_loss_whose_tau_is_none_has_no_temperature_to_set():
+    class OptionalTau(ks.losses.ScoreLoss):
+        def __init__(self, tau=None, **kwargs):
+            super().__init__({"tau": tau}, **kwargs)
+
+    loss = OptionalTau()
+    for targets, message in ((None, "found no layer and no loss"), ([loss], "which has none")):
+        schedule = ks.TauSchedule(lambda epoch: 0.5, targets=targets)
+        schedule.set_model(compiled(loss, 1))
+        with pytest.raises(ValueError, match=message):
+            schedule.on_train_begin()
+    assert loss.tau is None
 
 
 @pytest.mark.slow

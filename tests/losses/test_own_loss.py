@@ -72,6 +72,26 @@ def test_config_round_trip():
     assert again.margin == 0.5
 
 
+class OptionalTau(ks.losses.ScoreLoss):
+    def __init__(self, tau=1.0, **kwargs):
+        super().__init__({"tau": tau}, **kwargs)
+
+    def score_losses(self, scores, labels, *, mask, weights):
+        return tf.reduce_sum(weights * (scores if self.tau is None else scores / self.tau), axis=-1)
+
+
+def test_a_temperature_of_none_is_an_option_like_any_other():
+    loss = OptionalTau(tau=None, reduction="sum")
+    assert loss.tau is None
+    assert not loss.has_tau
+    assert repr(loss) == "OptionalTau(tau=None, reduction='sum')"
+    again = OptionalTau.from_config(json.loads(json.dumps(loss.get_config())))
+    assert again.tau is None
+    labels, scores = np.zeros([1, 2], "float32"), np.float32([[1, 2]])
+    assert float(loss(labels, scores)) == float(tf.function(again)(labels, scores)) == 3
+    assert float(OptionalTau(tau=2.0, reduction="sum")(labels, scores)) == 1.5
+
+
 def test_without_score_losses():
     with pytest.raises(NotImplementedError):
         ks.losses.ScoreLoss()(LABELS, SCORES)
