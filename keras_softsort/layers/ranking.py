@@ -206,7 +206,8 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     Without a mask all items are valid.
 
     Output: `[batch, n, d]`. Padding never affects the values of valid items or the moving averages, even if it is NaN.
-    The values at padding are undefined. The output has no mask: pass the mask to the next layer that needs it.
+    A batch without valid items leaves the moving averages alone. The values at padding are undefined. The output has no
+    mask: pass the mask to the next layer that needs it.
 
     Example:
       >>> features, mask = tf.constant([[[1.0], [3.0], [100.0]]]), tf.constant([[True, True, False]])
@@ -227,9 +228,15 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
         if mask is None:
             return super().call(features, training=training)
         mask = arguments.axis_mask("mask", mask, features, -2)
-        return super().call(
+        # In Keras 2 `training` may be a tensor.
+        trains = self.trainable and (tf.is_tensor(training) or training)
+        before = [(each, tf.convert_to_tensor(each)) for each in self.non_trainable_weights] if trains else []
+        result = super().call(
             _with_zero_padding(features, mask), training=training, mask=_everything_if_empty(mask, None)
         )
+        for average, old in before:
+            average.assign(tf.where(tf.reduce_any(mask), average, old))
+        return result
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the mask is not passed on."""

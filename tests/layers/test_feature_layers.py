@@ -218,3 +218,17 @@ def test_batch_normalization_of_a_batch_without_items_is_finite():
     layer = ks.MaskedBatchNormalization()
     assert np.all(np.isfinite(layer(features(), mask=np.zeros_like(MASK), training=True)))
     assert np.all(np.isfinite(np.concatenate(layer.get_weights())))
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph", "xla"])
+def test_batch_normalization_of_a_batch_without_items_keeps_the_moving_averages(mode):
+    layer = ks.MaskedBatchNormalization(momentum=0.9)
+    layer.build((None, None, 3))
+    call = layer if mode == "eager" else tf.function(layer, jit_compile=mode == "xla")
+    x = tf.constant(features())
+    call(x, mask=tf.constant(MASK), training=True)  # makes them others than the initial ones
+    before = layer.get_weights()
+    assert np.all(before[-1] != 1)
+    call(x, mask=tf.zeros_like(MASK), training=True)
+    for each, old in zip(layer.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(each, old)
