@@ -161,7 +161,7 @@ def exports(session: nox.Session) -> None:
 
 @nox.session
 def counts(session: nox.Session) -> None:
-    """HLO operations, bytes and traced files of some calls beside the committed ones, with their TensorFlow."""
+    """HLO operations, bytes and nodes of some calls beside the committed ones, with their TensorFlow."""
     versions = json.loads(Path("benchmarks/results/counts.json").read_text())["versions"]
     session.install(NO_COMPILE, ".", f"tensorflow=={versions['tensorflow']}")
     session.run("python", "benchmarks/tools/counts.py", "--check", *session.posargs, env=ENVIRONMENT)

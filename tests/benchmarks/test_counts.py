@@ -1,4 +1,4 @@
-"""Counts of HLO and files: they are those of the program, and one that has grown is refused."""
+"""Counts of HLO and nodes: they are those of the program, and one that has grown is refused."""
 
 import copy
 import importlib
@@ -34,7 +34,7 @@ def test_one_call(result):
     matrix = 8 * 64 * 64 * 4 / 1024
     assert row["operations"] > 20
     assert row["KiB"] > 4 * matrix  # logits, their softmax, and the gradient of each
-    assert 5 < row["files"] < 16
+    assert row["files"] > 1
 
 
 def test_one_step(result):
@@ -43,9 +43,7 @@ def test_one_step(result):
     assert 30 < row["of the formula"] < row["nodes"] < 2 * row["of the formula"]
 
 
-@pytest.mark.parametrize(
-    "where", [("counts", "operations"), ("counts", "KiB"), ("counts", "files"), ("steps", "nodes")], ids=" ".join
-)
+@pytest.mark.parametrize("where", [("counts", "operations"), ("counts", "KiB"), ("steps", "nodes")], ids=" ".join)
 def test_a_count_that_has_grown_is_refused(counts, result, where, tmp_path, monkeypatch):
     table, column = where
     path = tmp_path / "committed.json"
@@ -64,17 +62,22 @@ def test_a_count_that_has_grown_is_refused(counts, result, where, tmp_path, monk
 
 def test_a_call_without_committed_counts_is_refused(counts, result):
     nothing = {**result, "tables": {"counts": []}}
-    assert len(counts.grown(result, nothing)) == 4
+    assert len(counts.grown(result, nothing)) == 3
 
 
-def test_another_tensorflow_has_the_same_files_only(counts, result, capsys):
+def test_files_may_grow(counts, result):
+    committed = copy.deepcopy(result)
+    committed["tables"]["counts"][0]["files"] = 1
+    assert counts.grown(result, committed) == []
+
+
+def test_another_tensorflow_is_not_compared(counts, result, capsys):
     committed = copy.deepcopy(result)
     committed["versions"]["tensorflow"] = "2.0.0"
     committed["tables"]["counts"][0] |= {"operations": 1, "KiB": 1}
+    committed["tables"]["steps"][0]["nodes"] = 1
     assert counts.grown(result, committed) == []
-    assert "the counts are of 2.0.0: only files are compared" in capsys.readouterr().out
-    committed["tables"]["counts"][0]["files"] = 1
-    assert len(counts.grown(result, committed)) == 1
+    assert "the counts are of 2.0.0: nothing is compared" in capsys.readouterr().out
 
 
 def test_every_call_has_committed_counts(counts):

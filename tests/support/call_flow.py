@@ -4,7 +4,6 @@
 number of files of each call, and how often the call returns to a file that it had left.
 """
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -97,9 +96,6 @@ def as_text(flows):
 if __name__ == "__main__":
     found = visits_of_calls()
     flows = {name: sorted(set(visits)) for name, visits in found.items()}
-    if sys.argv[1:] == ["--json"]:
-        print(json.dumps(flows))
-    else:
-        PAGE.write_text(LISTS.sub(lambda _: as_text(flows), PAGE.read_text()))
-        for name, visits in found.items():
-            print(f"{name}: {len(flows[name])} files, {len(visits) - len(flows[name])} returns")
+    PAGE.write_text(LISTS.sub(lambda _: as_text(flows), PAGE.read_text()))
+    for name, visits in found.items():
+        print(f"{name}: {len(flows[name])} files, {len(visits) - len(flows[name])} returns")
