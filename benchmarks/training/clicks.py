@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
 import numpy as np
-import ranking_methods_data as data
+from _shared import ranking_splits as data
 from sklearn.datasets import dump_svmlight_file
 
 NAIVE = "clicks, RankNetLoss"

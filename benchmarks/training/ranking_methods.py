@@ -26,9 +26,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import harness
 import lightgbm
 import numpy as np
-import ranking_methods_data as data
-import ranking_methods_tables as tables
 import tensorflow as tf
+from _shared import ranking_splits as data
 
 import keras_softsort as ks
 
@@ -213,7 +212,9 @@ def settings(seed: int, options: dict[str, Any]) -> dict[str, Any]:
     return {**common, "seed": seed, **options}
 
 
-TREES = {"LambdaMART, default settings": 1, "LambdaMART, tuned": 25}
+REFERENCE = "LambdaMART, tuned"
+TREES = {"LambdaMART, default settings": 1, REFERENCE: 25}
+COLUMNS = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10", "MRR")
 
 
 def pending(runs: Sequence[dict], sets: dict[str, Any], counts: dict[str, int], names: Sequence[str]) -> Iterator:
@@ -225,6 +226,49 @@ def pending(runs: Sequence[dict], sets: dict[str, Any], counts: dict[str, int], 
             todo = [split for split in range(count) if (title, name, split) not in done]
             if todo:
                 yield title, name, make, todo
+
+
+def tables_of(runs: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """For each data set a table of the splits that all methods have been run on, and one of those run on more.
+
+    Means over splits, the spread of NDCG@5, and how often a method beats LambdaMART.
+    """
+    tables = {}
+    for name in dict.fromkeys(run["data"] for run in runs):
+        own = [run for run in runs if run["data"] == name]
+        splits = {method: {r["split"] for r in own if r["method"] == method} for method in {r["method"] for r in own}}
+        shared, longest = set.intersection(*splits.values()), max(splits.values(), key=len)
+        tables[name] = _rows([run for run in own if run["split"] in shared])
+        if len(longest) > len(shared):
+            tables[f"{name}-{len(longest)}"] = _rows([run for run in own if splits[run["method"]] == longest])
+    return tables
+
+
+def _rows(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    methods = {
+        name: {r["split"]: r for r in runs if r["method"] == name} for name in dict.fromkeys(r["method"] for r in runs)
+    }
+    networks = [by_split for by_split in methods.values() if "epochs" in next(iter(by_split.values()))]
+    splits = set.intersection(*(set(by_split) for by_split in networks)) if networks else set()
+    if len(networks) > 1 and splits:
+        # The network that is best on the validation lists of the split: nothing of the test is used.
+        methods["network chosen by validation"] = {
+            split: max((by_split[split] for by_split in networks), key=lambda run: run["valid"])
+            for split in sorted(splits)
+        }
+    reference = methods.get(REFERENCE, {})
+    rows = []
+    for name, by_split in methods.items():
+        found = list(by_split.values())
+        row: dict[str, Any] = {"method": name, "splits": len(found)}
+        row |= {column: float(np.mean([run[column] for run in found])) for column in COLUMNS}
+        row["std of NDCG@5"] = float(np.std([run["NDCG@5"] for run in found]))
+        shared = [split for split in by_split if split in reference]
+        gains = [by_split[split]["NDCG@5"] - reference[split]["NDCG@5"] for split in shared]
+        row["minus tuned LambdaMART"] = f"{np.mean(gains):+.3f}" if gains and name != REFERENCE else ""
+        row["ahead in"] = f"{sum(gain > 0 for gain in gains)} of {len(gains)}" if gains and name != REFERENCE else ""
+        rows.append(row)
+    return sorted(rows, key=lambda row: -row["NDCG@5"])
 
 
 def main(arguments: list[str] | None = None) -> dict:
@@ -259,10 +303,10 @@ def main(arguments: list[str] | None = None) -> dict:
                 found = run_network(trainer, split, number, options.epochs)
             runs.append({"data": title, "method": name, "split": number, **found})
             print(title, name, number, f"{found['NDCG@5']:.3f}", f"{time.monotonic() - started:.0f} s", flush=True)
-            result |= {"runs": runs, "tables": tables.of_runs(runs)}
+            result |= {"runs": runs, "tables": tables_of(runs)}
             if path:
                 path.write_text(json.dumps(result) + "\n")
-    result |= {"runs": runs, "tables": tables.of_runs(runs)}
+    result |= {"runs": runs, "tables": tables_of(runs)}
     for rows in result["tables"].values():
         print(*harness.table(rows), "", sep="\n")
     return result

@@ -21,8 +21,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import harness
 import numpy as np
 import ranking_methods as methods
-import ranking_methods_data as data
 import tensorflow as tf
+from _shared import ranking_splits as data
 
 LOSSES = (
     "RankNet",

@@ -30,8 +30,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import harness
 import lightgbm
 import numpy as np
-import ranking_methods_data as data
 import xgboost
+from _shared import ranking_splits as data
 
 import keras_softsort as ks
 from keras_softsort.data import RankingDataset

@@ -77,7 +77,7 @@ def experiment(monkeypatch):
 
 @pytest.fixture
 def eager_training(experiment, monkeypatch):
-    """Train without tracing, which a few steps are not worth; what is exported is traced."""
+    """Train without tracing, which takes longer than a few steps. Exports are traced."""
     exports = experiment("_shared.exports")
     real_export = exports.export
 
@@ -122,7 +122,7 @@ SLOW = {
 @pytest.mark.usefixtures("eager_training")
 def test_runs_on_tiny_settings(name, experiment, tmp_path, capfd, monkeypatch):
     module = experiment(name)
-    if name == "jigsaw":  # nor a process of its own for what is exported
+    if name == "jigsaw":  # no process of its own for the export
         monkeypatch.setattr(module, "agrees_in_new_process", lambda solver, pieces, folder: True)
     if name == "number_sorting":
         monkeypatch.setattr(module, "INTERVALS", module.INTERVALS[:2])

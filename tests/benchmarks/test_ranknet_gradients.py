@@ -30,7 +30,7 @@ def test_pair_cross_entropy_with_weights():
     expected = weights * np.array([float(entropy([1.0], [d])) for d in (-2.0, 0.0, 3.0)])
     result = weights * tf.math.softplus(-tf.constant([-2.0, 0.0, 3.0]))
     np.testing.assert_allclose(result, expected, rtol=1e-6)
-    target = 0.5  # of a tie: what `ties="half"` gives a pair
+    target = 0.5  # the target of a tie with `ties="half"`
     half = (tf.math.softplus(-1.5) + tf.math.softplus(1.5)) / 2
     np.testing.assert_allclose(float(entropy([target], [1.5])), half, rtol=1e-6)
 
@@ -71,7 +71,7 @@ def test_full_matrix_without_its_sign_ranks_upside_down():
 def test_published_lambdas():
     result = ks.ops.ranknet_lambdas(SCORES, LABELS, ties="half")
     np.testing.assert_allclose(result, (SHARE - P).sum(axis=1), rtol=1e-6, atol=1e-9)
-    upper = np.triu(SHARE - P, 1)  # of pairs i < j: what i gets, j gets with the other sign
+    upper = np.triu(SHARE - P, 1)  # pairs i < j: j gets the gradient of i with the other sign
     np.testing.assert_allclose(result, upper.sum(axis=1) - upper.sum(axis=0), rtol=1e-6, atol=1e-9)
 
 

@@ -154,7 +154,7 @@ def test_tables_go_between_marks_that_hold_none(script, tmp_path):
 
 
 def test_migration_runs_the_pipelines_of_the_page(script, rng):
-    migration, data = script("migration"), script("ranking_methods_data")
+    migration, data = script("migration"), script("_shared.ranking_splits")
     records, ours = migration.blocks()
     assert "write_elwc" in records
     assert "tensorflow_ranking" not in ours

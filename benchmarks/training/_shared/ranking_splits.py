@@ -1,4 +1,4 @@
-"""Splits, encodings and measures of `ranking_methods.py`."""
+"""Splits of judged lists, encodings of their features, and measures, for comparisons of rankers."""
 
 from __future__ import annotations
 
