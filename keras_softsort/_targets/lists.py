@@ -106,8 +106,8 @@ def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor)
         return function(lists, *parts)
 
     def of_padded(labels: tf.Tensor, mask: tf.Tensor, *parts: tf.Tensor) -> Any:
-        weights, others = parts[: len(given)], parts[len(given) :]
-        return function(Lists(labels, mask, *weights), *others)
+        weights, others = (None, parts) if lists.given_weights is None else (parts[0], parts[1:])
+        return function(Lists(given_labels=labels, given_mask=mask, given_weights=weights), *others)
 
     given = [] if lists.given_weights is None else [lists.given_weights]
     return by_segment(of_padded, lists.groups, [part[0] for part in (lists.given_labels, lists.mask, *given, *parts)])
@@ -232,7 +232,7 @@ def checked_reduction(reduction: str | None) -> str:
 
 
 def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
-    """Return all losses, their sum, their mean, or their sum divided by that of the weights. An empty mean is 0."""
+    """Return all losses, their sum, their mean, or their sum divided by the sum of the weights. An empty mean is 0."""
     if reduction == "none":
         return losses.values
     is_mean = reduction not in ("sum", "mean_with_sample_weight")
@@ -245,12 +245,12 @@ def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
     return share_of_replica(tf.math.divide_no_nan(total, divisor))
 
 
-TARGETS = ("labels", "ranks")
+LABEL_TARGETS = ("labels", "ranks")
 
 
 def sort_direction(target: str, direction: str) -> str:
     """Find the direction in which sorting `y_true` gives the rows of the prediction."""
-    arguments.one_of("target", target, TARGETS)
+    arguments.one_of("target", target, LABEL_TARGETS)
     arguments.one_of("direction", direction, arguments.DIRECTIONS)
     if target == "labels":
         return direction

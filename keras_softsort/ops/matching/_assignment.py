@@ -103,7 +103,7 @@ class Costs(NamedTuple):
     spare: tf.Tensor  # [B] bool: whether there are more columns than unmasked rows
 
 
-class Pairs(NamedTuple):
+class PartialMatching(NamedTuple):
     """The current pairs, and the duals of the columns."""
 
     v: tf.Tensor  # [B, s] float64
@@ -122,7 +122,7 @@ class Search(NamedTuple):
     working: tf.Tensor  # [B] bool
 
 
-def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
+def _solve(costs: Costs) -> tuple[PartialMatching, tf.Tensor]:
     """Return the pairs, and whether every row that counts has a column [B]."""
     pairs = _initial_pairs(costs)
     inactive = tf.zeros_like(costs.spare)
@@ -143,7 +143,7 @@ def _solve(costs: Costs) -> tuple[Pairs, tf.Tensor]:
     return pairs, tf.logical_not(tf.reduce_any(_unpaired_rows(costs, pairs), axis=1))
 
 
-def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
+def _step(costs: Costs, pairs: PartialMatching, search: Search) -> tuple[PartialMatching, Search]:
     """End the searches that have found the nearest free column, flip a pair of each path, and scan the next column."""
     never = tf.constant(NEVER, tf.float64)
     distance, is_scanned, before, active, end, working = search
@@ -185,7 +185,7 @@ def _step(costs: Costs, pairs: Pairs, search: Search) -> tuple[Pairs, Search]:
     )
 
 
-def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
+def _flipped(pairs: PartialMatching, before: tf.Tensor, end: tf.Tensor) -> tuple[PartialMatching, tf.Tensor]:
     """Flip one pair of each path, from its end towards its first row, which had no column.
 
     The end becomes the column that the row had before, -1 at the first row.
@@ -196,10 +196,10 @@ def _flipped(pairs: Pairs, before: tf.Tensor, end: tf.Tensor) -> tuple[Pairs, tf
     at_end = tf.equal(tf.range(tf.shape(pairs.row_of)[1]), end[:, tf.newaxis])
     column_of = tf.where(at_row, end[:, tf.newaxis], pairs.column_of)
     next_end = tf.where(flips, take(pairs.column_of, row)[:, 0], -1)
-    return Pairs(pairs.v, tf.where(at_end, row, pairs.row_of), column_of), next_end
+    return PartialMatching(pairs.v, tf.where(at_end, row, pairs.row_of), column_of), next_end
 
 
-def _initial_pairs(costs: Costs) -> Pairs:
+def _initial_pairs(costs: Costs) -> PartialMatching:
     """Pair most rows, by rounds of bids. The other rows need a search.
 
     Without them random matrices of 100 to 300 rows take 1.2 to 2.7 times as long (benchmarks/operators/variants.py).
@@ -209,7 +209,7 @@ def _initial_pairs(costs: Costs) -> Pairs:
     # With more columns than rows, duals of free columns must be 0, and it is not known yet which columns stay free.
     none = costs.spare[:, tf.newaxis] | (least >= least.dtype.max)
     v = tf.cast(tf.where(none, tf.zeros_like(least), least), tf.float64)
-    nobody = Pairs(v, tf.fill([batch, width], -1), tf.fill([batch, height], -1))
+    nobody = PartialMatching(v, tf.fill([batch, width], -1), tf.fill([batch, height], -1))
     bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS)
     rounds = FEWEST_ROUNDS + height // ROWS_PER_ROUND
     _, _, pairs = tf.while_loop(
@@ -221,7 +221,7 @@ def _initial_pairs(costs: Costs) -> Pairs:
     return pairs
 
 
-def _bid(costs: Costs, pairs: Pairs, bidders: tf.Tensor) -> tuple[tf.Tensor, Pairs]:
+def _bid(costs: Costs, pairs: PartialMatching, bidders: tf.Tensor) -> tuple[tf.Tensor, PartialMatching]:
     """Let up to `bidders` free rows of each matrix bid. Return whether the pairs changed, and the new pairs.
 
     A row bids for the column with its smallest reduced cost, and takes it from the row that has it. The dual of the
@@ -258,14 +258,14 @@ def _bid(costs: Costs, pairs: Pairs, bidders: tf.Tensor) -> tuple[tf.Tensor, Pai
     is_outbid = (pairs.column_of >= 0) & take(winner < height, tf.maximum(pairs.column_of, 0))
     is_winner = tf.equal(row[:, :, tf.newaxis], row_numbers) & wins[:, :, tf.newaxis]
     won = tf.reduce_max(tf.where(is_winner, column[:, :, tf.newaxis], -1), axis=1)
-    return tf.reduce_any(wins), Pairs(
+    return tf.reduce_any(wins), PartialMatching(
         v=pairs.v - tf.reduce_max(drop, axis=1),
         row_of=tf.where(winner < height, winner, pairs.row_of),
         column_of=tf.where(won >= 0, won, tf.where(is_outbid, -1, pairs.column_of)),
     )
 
 
-def _unpaired_rows(costs: Costs, pairs: Pairs) -> tf.Tensor:
+def _unpaired_rows(costs: Costs, pairs: PartialMatching) -> tf.Tensor:
     """Mark the rows [B, k] that need a column and have none."""
     return costs.rows & (pairs.column_of < 0)
 

@@ -71,25 +71,24 @@ def _forward(potentials: Potentials, plan: Plan) -> Run:
             segments.append(segment)
         return Run(weights[0] if weights else potentials.weights(state.rows, state.columns), state, segments, ())
 
-    def step(index: tf.Tensor, values: tuple) -> tuple[tuple, tuple]:
-        before = State(*values[:3])
+    def step(index: tf.Tensor, values: tuple[State, tuple]) -> tuple[tuple, tuple]:
+        before, last_weights = values
         after, weights, segment = potentials.segment(plan, index * plan.length, before)
         # A matrix that had stopped keeps its digits.
         goes_on = (index * plan.length < after.made)[:, tf.newaxis, tf.newaxis]
-        weights = tuple(tf.where(goes_on, new, old) for new, old in zip(weights, values[3:], strict=True))
+        weights = tuple(tf.where(goes_on, new, old) for new, old in zip(weights, last_weights, strict=True))
         stored = [before, *segment.states][: _stored(plan)]
-        return (*after, *weights), tuple(each for state in stored for each in (state.rows, state.columns))
+        return (after, weights), tuple(each for state in stored for each in (state.rows, state.columns))
 
     # With a penalty the weights follow from the state, which has their digits.
     carried = (tf.zeros_like(matrices.logits),) if matrices.exponent is None else ()
-    values, states = scan(
+    (last, weights), states = scan(
         step,
-        (*state, *carried),
+        (state, carried),
         outputs_like=(a, b) * _stored(plan),
         length=plan.segments,
-        is_running=lambda index, values: tf.reduce_any(index * plan.length < values[2]),
+        is_running=lambda index, values: tf.reduce_any(index * plan.length < values[0].made),
     )
-    last, weights = State(*values[:3]), values[3:]
     return Run(weights[0] if weights else potentials.weights(last.rows, last.columns), last, [], states)
 
 

@@ -84,7 +84,7 @@ class ExponentialSums:
         return self._shares * tf.reduce_sum(self._steps, axis=1)
 
 
-class Pairs:
+class ScorePairs:
     """The pairs of lists [B, n] of scores, with temperatures [B, 1] or [1, 1]. Masked items have the `_lowest` score.
 
     Scores are subtracted before anything else is done to them: beside a score that is far from all others, the
@@ -117,7 +117,7 @@ class Pairs:
 # span up to 11 temperatures, or a node for every 3 items, which takes at most 0.8 of the time of all pairs.
 MIN_SIZE, COUNT, ITEMS_PER_NODE = 250, 32, 3
 
-Way = Callable[[tf.Tensor, tf.Tensor], Pairs | ExponentialSums]
+Way = Callable[[tf.Tensor, tf.Tensor], ScorePairs | ExponentialSums]
 
 
 def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
@@ -128,9 +128,9 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
         # So low that a masked item is ahead of none.
         scores = scores if mask is None else tf.where(mask, scores, _lowest(tau))
         by_pairs = scores.dtype != tf.float32 or is_at_most(scores.shape[1], MIN_SIZE - 1)
-        pairs = Pairs(scores, tau) if by_pairs else None
+        pairs = ScorePairs(scores, tau) if by_pairs else None
 
-        def compute(result: Callable[[Pairs | ExponentialSums], Any]) -> Any:
+        def compute(result: Callable[[ScorePairs | ExponentialSums], Any]) -> Any:
             if pairs is not None:
                 return result(pairs)
             # The gradient computes again what would take n^2 numbers to store: `tf.cond` stores the results of every
@@ -161,7 +161,7 @@ def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any
         suffice = tf.logical_and(span <= largest_span(count), size >= MIN_SIZE)
         return suffice, lambda: compute(functools.partial(ExponentialSums, count=count))
 
-    return tf.case([with_nodes(COUNT), with_nodes(more)], default=lambda: compute(Pairs))
+    return tf.case([with_nodes(COUNT), with_nodes(more)], default=lambda: compute(ScorePairs))
 
 
 def _lowest(tau: tf.Tensor) -> tf.Tensor:

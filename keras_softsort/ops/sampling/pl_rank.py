@@ -15,7 +15,7 @@ from keras_softsort.ops.sampling.logsumexp import in_float64, is_excluded, logsu
 
 # Logits within this of the largest of their list: the sums of their exponentials are in range, and so are rewards of
 # up to 1e20 over any of them.
-SAFE_RANGE = {tf.float32: 40.0, tf.float64: 600.0}
+SAFE_RANGE_WITH_REWARDS = {tf.float32: 40.0, tf.float64: 600.0}
 
 
 def expected_reward(
@@ -110,7 +110,7 @@ def reward_gradients(logits: tf.Tensor, orders: tf.Tensor, rewards: tf.Tensor, r
     later = tf.cumsum(take(rewards, orders) * rank_weights, axis=-1, reverse=True)
     terms = (tf.zeros_like(later) + rank_weights, later)
     # NaN counts as in range: sums of exponentials keep it within its list.
-    wide = tf.reduce_any(tf.logical_and(below < -SAFE_RANGE[logits.dtype], below > logits.dtype.min / 16))
+    wide = tf.reduce_any(tf.logical_and(below < -SAFE_RANGE_WITH_REWARDS[logits.dtype], below > logits.dtype.min / 16))
     # Not relative to the largest: the others would lose their digits if it is far from them.
     of_any_range = chances._replace(logits=logits)
     weights, losses = tf.cond(wide, lambda: of_any_range.by_logarithms(*terms), lambda: chances.by_sums(*terms))
