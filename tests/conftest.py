@@ -68,7 +68,7 @@ def pytest_addoption(parser):
 
 
 def pytest_ignore_collect(collection_path):
-    """Files of which nothing runs here are not imported either."""
+    """Files without a test that runs here are not imported."""
     elsewhere = OF_DEFAULT_STACK if EVERYTHING else ON_DEFAULT_STACK
     if ON_TF_RANKING_STACK and is_under(collection_path.relative_to(TESTS), elsewhere):
         return True
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config, items):
         elsewhere = ON_TF_RANKING_STACK and ("default_stack_only" in marks or is_under(path, ON_DEFAULT_STACK))
         # Files that are named are collected even if they are to be ignored.
         never = ON_TF_RANKING_STACK and is_under(path, OF_DEFAULT_STACK)
-        # With everything, what is both slow and checked on the default stack is left out on the other one.
+        # `--everything` still leaves out tests that are `nightly` and checked on the default stack.
         split[never or (slow and elsewhere if everything else slow or elsewhere)].append(item)
     config.hook.pytest_deselected(items=split[True])
     items[:] = split[False]

@@ -119,7 +119,7 @@ def saved_and_loaded(tmp_path_factory):
     layers = [case.layers() for case in LAYERS]
     model = model_of_all({f"layer_{i}": each for i, each in enumerate(layers)})
     for case, (*_, layer) in zip(LAYERS, layers, strict=True):
-        case.set_tau(layer, 0.9)  # the value in force is what has to be saved, not only the argument
+        case.set_tau(layer, 0.9)  # the present value must be saved, not the argument of the constructor
     model.save(folder / "layers.keras")
     layers = model.predict(x, verbose=0)
     losses = {f"loss_{i}": loss for i, loss in enumerate(SAVED_LOSSES)}
@@ -171,7 +171,7 @@ def test_loss_in_a_keras_file(reloaded, index):
 
 @pytest.mark.parametrize("name", [case.arguments["name"] for case in SAVED_METRICS])
 def test_metric_in_a_keras_file(reloaded, name):
-    # Keras 2 writes the name of the output before that of the metric again when it loads it.
+    # Keras 2 puts the name of the output before the metric's name once more when it loads it.
     here, there = (next(value for key, value in found[1].items() if key.endswith(name)) for found in reloaded)
     assert there == pytest.approx(here, rel=1e-6)
 
@@ -216,7 +216,7 @@ def fitted(layers, loss, x, y, jit_compile):
 @pytest.mark.parametrize(("policy", "atol"), [("mixed_float16", 1e-2), ("mixed_bfloat16", 8e-2)])
 @layer_cases
 def test_mixed_precision(case, policy, atol):
-    # Scores that both half types hold exactly, well apart: what is left is the rounding of the result.
+    # Scores that both half types hold exactly, well apart: only the result is rounded.
     x = np.float32([[0.5, -1.0, 2.0, 1.25, -0.25], [1.5, 0.75, -2.0, 0.25, -1.25]])
     layer = case.make(dtype=policy)
     result = layer(case.inputs(x))
@@ -277,7 +277,7 @@ def test_unknown_sizes(of_any_size, of_two_sizes, index):
 
 @pytest.mark.parametrize("case", [*objects.LAYERS, *objects.OTHER_LAYERS], ids=str)
 def test_output_shape(case):
-    """The shape that a layer states is that of what it returns; an unknown batch stays unknown."""
+    """The shape that a layer states is the shape of its result. An unknown batch size stays unknown."""
     layer = case.make()
     inputs = case.inputs(tf.constant(models.scores(4, 5)))
     found = tf.nest.map_structure(lambda each: models.Shape(each.shape), layer(inputs))
@@ -327,7 +327,7 @@ if models.IS_KERAS_3:
 QUICK = [str(case) for case in [objects.LAYERS[0], *objects.first_of_class(LOSSES)] if case.cls in KINDS]
 
 
-# The way a model is written bears on how masks travel, not on what is made of them.
+# The way a model is written affects how masks travel, not how layers use them.
 WAYS = [
     *(pytest.param(name, "functional", marks=[] if name in QUICK else [pytest.mark.nightly]) for name in TRAINED),
     *((next(iter(TRAINED)), way) for way in ("sequential", "subclassed")),

@@ -81,7 +81,7 @@ def complaints(files):
 
 
 def operator_name(subject):
-    """The name of an operator, or of that of a class, as far as a class tells."""
+    """The name of an operator, or of a class's operator, by the class's own name if it has no `_operator`."""
     if hasattr(subject, "_operator"):
         return subject._operator.__name__
     name = subject.__name__

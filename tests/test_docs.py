@@ -78,7 +78,7 @@ def test_every_public_name_has_an_entry(monkeypatch):
 
 @pytest.mark.parametrize("module", ["ops", "losses", "layers", "metrics", "data", "callbacks", "beam"])
 def test_a_page_of_the_reference_has_each_name_once(monkeypatch, module):
-    """In a table with the first line of its docstring, and as an entry."""
+    """Each name is in a table, with the first line of its docstring, and is an entry."""
     pages = api_pages(monkeypatch)
     names = pages.public_names(module)
     lines = [line for each in pages.by_subject(module).values() for line in pages.table(module, each)]

@@ -96,7 +96,7 @@ FIRST = {name.partition(",")[0]: name for name in reversed(FUNCTIONS)}.values()
 
 @pytest.mark.slow
 def test_static_shapes():
-    """In a graph they are those of lists that are not empty, with 0 for the list size."""
+    """In a graph, empty lists have the static shapes of other lists, with 0 for the list size."""
     wrong = {}
     for name in FIRST:
         with tf.Graph().as_default():

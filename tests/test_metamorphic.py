@@ -75,7 +75,7 @@ def with_outlier(size):
 @pytest.mark.parametrize("size", [1e8, -1e8, 1e30, -1e30])
 def test_one_outlier_does_to_the_others_what_a_moderate_one_does(subject, size):
     found, wanted = subject.run(with_outlier(size)), subject.run(with_outlier(np.sign(size) * 200 * TAU))
-    # A list without an outlier is that of the batch without one.
+    # A list without an outlier has the result of a batch without any.
     for one, other in zip(found, subject.run(SCORES), strict=True):
         if one is not None:
             np.testing.assert_allclose(one[2], other[2], rtol=1e-6, atol=1e-6, err_msg="a list without an outlier")

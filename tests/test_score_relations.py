@@ -34,7 +34,7 @@ def test_metrics_refuse_negative_weights(cls):
             metric.update_state(tf.constant(labels), scores, weights)
 
         @tf.function
-        def update(given):  # without a result: that of Keras 2 is an operation, which no function may return
+        def update(given):  # returns nothing: the result of Keras 2 is an operation, which no function may return
             metric.update_state(tf.constant(labels), scores, given)
 
         with pytest.raises(tf.errors.InvalidArgumentError, match="weights must not be negative"):

@@ -146,7 +146,7 @@ def dense_tensor(name: str, value: Any) -> tf.Tensor:
         raise TypeError(f"{name} must be a tensor, got a Keras tensor {value.shape}; {way}")
     try:
         return tf.convert_to_tensor(value)
-    except (TypeError, ValueError) as error:  # one or the other, without the name of the argument
+    except (TypeError, ValueError) as error:  # either error, without the name of the argument
         raise TypeError(f"{name} must be a tensor or convertible to one, got {reprlib.repr(value)}") from error
 
 

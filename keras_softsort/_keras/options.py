@@ -110,7 +110,7 @@ class FixedOptions(KeepsOptions):
         for base in bases:
             if issubclass(base, KeepsOptions) and "__init__" in vars(base):
                 found = {**found, **{name: each for name, each in own_arguments(base).items() if name not in found}}
-        found.pop("options", None)  # by which a base class gets the arguments of others
+        found.pop("options", None)  # a base class gets the arguments of its subclasses by it
         return found
 
     def _refuse(self, unknown: Mapping[str, Any]) -> None:

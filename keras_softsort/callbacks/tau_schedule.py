@@ -117,7 +117,7 @@ def _has_tau(target: Any) -> bool:
 
 
 def _keeps_tau(target: Any) -> bool:
-    """Whether it is a loss of this package, whose temperature is a number; that of a layer is a weight."""
+    """Whether it is a loss of this package: its temperature is a number, and a layer's is a weight."""
     return getattr(target, "has_tau", False)
 
 

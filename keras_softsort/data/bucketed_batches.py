@@ -116,7 +116,7 @@ def bucketed_batches(
 def _boundaries(
     boundaries: Sequence[int] | None, sizes: np.ndarray, truncate: bool, *, is_padded: bool
 ) -> tuple[int, ...]:
-    """Choose the padded sizes, or check those of the user."""
+    """Choose the padded sizes, or check the user's."""
     longest = int(sizes.max())
     if boundaries is None:
         shorter = _batching.POWERS if is_padded else np.unique(sizes).tolist()

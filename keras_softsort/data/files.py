@@ -32,7 +32,7 @@ def existing_files(paths: Paths, argument: str) -> list[str]:
 
 @contextlib.contextmanager
 def named(place: str) -> Iterator[None]:
-    """Name the place in the errors of what is read there."""
+    """Add the name of the place to errors in the code that reads it."""
     try:
         yield
     except ValueError as error:

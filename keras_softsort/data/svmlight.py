@@ -45,9 +45,9 @@ def read_svmlight(
 ) -> RankingDataset:
     r"""Read the lists of an SVMlight or LETOR file: MSLR-WEB30K, Istella, Yahoo and the like, as distributed.
 
-    A line is a document: `label qid:ID index:value index:value ... # comment`. The ID is an integer, which may be below
-    0. Features that a line does not name are 0. If lines have no `qid:`, a second file holds the number of documents of
-    each query in order, one per line.
+    Use it for the public data sets of learning to rank. A line is a document: `label qid:ID index:value index:value ...
+    # comment`. The ID is an integer, which may be below 0. Features that a line does not name are 0. If lines have no
+    `qid:`, a second file holds the number of documents of each query in order, one per line.
 
     Args:
       path: the file. Names that end in `.gz` or `.bz2` are decompressed.

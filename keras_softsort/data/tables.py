@@ -93,9 +93,6 @@ def read_parquet(
         files.
       group, label, features, weight, missing: as in `from_frame`.
 
-    Returns:
-      A `RankingDataset`, float32, with the lists in the order of their first rows.
-
     Raises:
       ImportError: pyarrow is not installed.
       ValueError: a pattern matches no file, files have different columns, or numbers and times in the group column; or
@@ -176,7 +173,7 @@ class Roles:
             raise ValueError(f"group, label, weight and features must be different columns, got {problem}")
         self.group, self.label, self.features, self.weight = group, label, columns, weight
         self.may_be_missing = set(columns) if arguments.one_of("missing", missing, MISSING) == "keep" else set()
-        # All columns but that of the groups.
+        # All columns except the groups.
         self.numbers = used[1:]
 
 

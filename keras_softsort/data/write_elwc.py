@@ -39,8 +39,7 @@ def write_elwc(
       path: name of the file. Several shards are `path-00000-of-00004` and so on. A missing folder is created.
       shards: number of files. List i goes to file i modulo `shards`.
       features: the name of one feature of length f, or names of f features of length 1, one per column.
-      label: the name of the label in the records.
-      weight: the name of the weight in the records.
+      label, weight: the names of the label and the weight in the records.
 
     Returns:
       The names of the files.

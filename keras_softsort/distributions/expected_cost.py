@@ -24,7 +24,8 @@ def expected_cost(
 ) -> tf.Tensor:
     """Estimate the expected cost `E[cost(z)]` of samples z, with a gradient for the parameters of the distribution.
 
-    `estimator` chooses the gradient, which also reaches parameters that are used inside `cost`:
+    Use it to train through decisions that are drawn at random. `estimator` chooses the gradient, which also reaches
+    parameters that are used inside `cost`:
 
     - `"score_function"` (REINFORCE): the mean of `cost(z) grad log p(z)`. Unbiased, with a large variance.
     - `"rloo"` (REINFORCE leave-one-out): the same, after the mean cost of the other samples is subtracted from each

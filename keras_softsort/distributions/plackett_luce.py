@@ -23,18 +23,16 @@ class PlackettLuce(OrderDistribution):
 
     Use it for policies that rank at random. Each draw picks item j with probability `exp(a_j)` divided by the sum of
     `exp(a)` over the items that are left: `log p(z) = sum_i (a_{z_i} - logsumexp_{j not in z_1..z_{i-1}} a_j)`, for a =
-    `logits` and i = 1..k. An event is an integer order `[k]`: the numbers of the first k items. Without `top_k` it is
-    an order of all n items.
+    `logits` and i = 1..k. An event is an integer order `[k]`: the numbers of the first k items.
 
     Args:
       logits: floating-point `[..., n]`, a tensor or a variable. An item with a logit of -inf cannot be chosen.
-      top_k: an event holds only the first `top_k` items.
+      top_k: the number k of items in an event; None for all.
       mask: bool `[..., n]`, True for valid items. Masked items are never drawn before valid ones.
       dtype: dtype of the orders, int32 or int64. `log_prob` takes orders of any integer dtype.
       validate_args: whether to raise an error, when run, for logits that are NaN or +inf and for orders that repeat an
         item or hold a number outside 0 to n - 1. Without it such orders have a `log_prob` of -inf.
-      allow_nan_stats: as for every TFP distribution.
-      name: name of the distribution.
+      allow_nan_stats, name: as for every TFP distribution.
 
     Items that cannot be chosen, masked ones last, come after all others in samples and in the mode, and `log_prob` does
     not depend on the order among them. It is -inf, with finite gradients, if one comes before an item that can be

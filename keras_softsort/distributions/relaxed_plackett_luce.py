@@ -38,8 +38,7 @@ class RelaxedPlackettLuce(OrderDistribution):
       top_k: an event holds only the first `top_k` rows.
       hard: whether samples are exact permutations, with the gradient of the soft ones.
       mask: bool `[..., n]`, True for valid items. Masked items come last, and their ranks spread evenly over them.
-      validate_args, allow_nan_stats: as for every TFP distribution; nothing more is checked.
-      name: name of the distribution.
+      validate_args, allow_nan_stats, name: as for every TFP distribution; nothing more is checked.
 
     Raises:
       ValueError: `tau` or `power` is not positive, `method` is unknown, `top_k` is out of range, or shapes differ.

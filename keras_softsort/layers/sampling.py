@@ -99,10 +99,9 @@ class GumbelSoftmaxLayer(TemperatureLayer):
 class PlackettLuceSampler(SortingLayer):
     """Sample soft permutations from logits during training, and return the one without noise otherwise.
 
-    Use it to train a model through random rankings. The samples relax the Plackett-Luce distribution, which draws an
-    order item by item: each draw picks an item with probability `exp(logit)` divided by the sum of `exp(logits)` over
-    the items that are left. A sample is NeuralSort's or SoftSort's matrix of `logits + Gumbel noise`, and gradients
-    flow through it. `RelaxedPlackettLuce` has the source.
+    Use it to train a model through random rankings. The samples relax orders of the distribution `PlackettLuce`. A
+    sample is NeuralSort's or SoftSort's matrix of `logits + Gumbel noise`, and gradients flow through it.
+    `RelaxedPlackettLuce` has the source.
 
     Args:
       num_samples: number of samples per list.

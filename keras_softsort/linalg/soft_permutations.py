@@ -34,7 +34,7 @@ class SoftPermutation(tf.linalg.LinearOperator):
     """A soft permutation `[..., n, n]` of `scores` `[..., n]`: `matmul` sorts values, its adjoint reverses that."""
 
     __composite_gradient__ = _Gradient()
-    _method: str  # of `ops.soft_values`, whose soft permutation it is
+    _method: str  # the `method` of `ops.soft_values` with this soft permutation
 
     def __init__(self, parameters: dict[str, Any], eps: float | None = None) -> None:
         scores, tau, mask, name = (parameters[key] for key in ("scores", "tau", "mask", "name"))
@@ -114,10 +114,9 @@ class SoftPermutation(tf.linalg.LinearOperator):
 class LinearOperatorNeuralSort(SoftPermutation):
     """NeuralSort's soft permutation `P [..., rank, item]` as a linear operator that never forms the matrix.
 
-    Use it to sort many columns, or long lists, by the same scores. Row i of P, from 1, is
-    `softmax_j(((n + 1 - 2 i) s_j - B_j) / tau)` with `B_j = sum_k |s_j - s_k|`. In the sorted order the weights of a
-    row decrease on both sides of its own item, so only a band of the matrix matters, by whose blocks `matmul` computes.
-    `ops.neural_sort` has the source; the band is from this package.
+    Use it to sort many columns, or long lists, by the same scores. In the sorted order the weights of a row decrease on
+    both sides of its own item, so only a band of the matrix matters. `matmul` computes it in blocks. `ops.neural_sort`
+    has the formula and source; the band is from this package.
 
     Args:
       scores: floating-point `[..., n]`, a tensor or a variable. The rank may be unknown when traced.

@@ -1,4 +1,4 @@
-"""Losses for `model.compile`, and the base classes of those of lists."""
+"""Losses for `model.compile`, and base classes of losses of lists."""
 
 from keras_softsort._internal.export import set_all as _set_all
 from keras_softsort.losses._base import ListLoss as ListLoss

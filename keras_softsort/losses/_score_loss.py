@@ -1,4 +1,4 @@
-"""Base classes of losses of scores, and of those that are a function of `ops`."""
+"""Base classes of losses of scores, and of losses that are a function of `ops`."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ class OperatorLoss(ScoreLoss):
         super().__init_subclass__()
         if operator is not None:
             cls._operator = staticmethod(operator)
-            cls._derivatives = staticmethod(derivatives) if derivatives else None  # not those of a base class
+            cls._derivatives = staticmethod(derivatives) if derivatives else None  # not inherited from a base class
         elif cls.list_losses is not OperatorLoss.list_losses:
-            cls._derivatives = None  # which are those of the operator
+            cls._derivatives = None  # they would be the operator's
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))

@@ -18,7 +18,7 @@ class Temperature:
 
     def __init__(self, number: float) -> None:
         self.number = number
-        self.dtype = tf.float32  # that of the computation
+        self.dtype = tf.float32  # the dtype of the computation
         self._is_constant = not tf.executing_eagerly()
         self._variables: dict[tf.DType, tf.Variable] = {}
 

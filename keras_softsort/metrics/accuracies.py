@@ -49,7 +49,7 @@ class PermutationAccuracy(OrderMetric):
     For models that learn to sort. Items with equal labels may be in either order. A list with a NaN counts as wrong.
 
     Args:
-      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      target: the content of `y_true`. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
       direction: order of the labels, and of the rows of a soft permutation: `"DESCENDING"` or `"ASCENDING"`. It must be
         `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.

@@ -70,10 +70,10 @@ class CorrelationMetric(SortMetric):
 
     def reset_state(self) -> None:
         """Forget all lists."""
-        keras.metrics.Metric.reset_state(self)  # that of `Mean` on Keras 3 does not know the moments
+        keras.metrics.Metric.reset_state(self)  # the method of `Mean` on Keras 3 does not know the moments
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """Make scores [batch, n] whose order is that of the soft permutation, in the sense of `target`."""
+        """Make scores [batch, n] in the order of the soft permutation, in the sense of `target`."""
         ranks, size = y_pred.shape[1:]
         if None not in (ranks, size) and ranks != size:
             raise ValueError(f"y_pred must have shape [batch, n] or [batch, n, n], with all ranks, got {y_pred.shape}")
@@ -99,7 +99,7 @@ class KendallTau(CorrelationMetric):
     Use it for targets without grades of relevance, such as prices. `ops.kendall_tau` has the formula and source.
 
     Args:
-      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
+      target: as in `PermutationAccuracy`.
       direction: order of the rows of a soft permutation, `"DESCENDING"` or `"ASCENDING"`. It does not affect scores.
       statistic: statistic over lists. `"mean"`, or `"mean_over_std"`: the mean divided by the standard deviation (of
         the population, and 0 if the deviation is 0). With `lists="batch"` each batch is one list.

@@ -20,7 +20,7 @@ class ModelInputs(NamedTuple):
 
     @property
     def item_inputs(self) -> list[str]:
-        """The inputs that have a row per item: all but the mask and those of shape `[batch, known size]`."""
+        """The inputs that have a row per item: all but the mask and inputs of shape `[batch, known size]`."""
         return [name for name in self.request_inputs if has_items(self.specs[name])]
 
     @property

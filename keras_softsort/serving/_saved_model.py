@@ -48,7 +48,7 @@ def has_items(spec: tf.TensorSpec) -> bool:
 
 
 def finish_export(folder: Path) -> None:
-    """Mark the signature of the Regress API. Remove references to custom gradients, of which TensorFlow would warn."""
+    """Mark the signature of the Regress API. Remove references to custom gradients, which would cause warnings."""
     path = folder / "saved_model.pb"
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     for meta_graph in saved.meta_graphs:

@@ -60,10 +60,8 @@ def export_ranker(
       last. `sorted_ids` are the ids in that order, then the empty string or -1.
     - `top_k`, `top_k_scores`, `top_k_ids` `[batch, min(top_k, n)]`: the first entries of them.
 
-    Features of padding are replaced before the model sees them, so they cannot affect a score. The SavedModel is for
-    inference: it holds no custom gradients, so a gradient through it would be wrong. A server never sees half a model,
-    and exports that run at the same time get different numbers; `docs/guides/serving.md` has the details, and the rule
-    for paths with a scheme.
+    The SavedModel is for inference: it holds no custom gradients, so a gradient through it would be wrong. A server
+    never sees half a model, and local exports at the same time get different numbers; see `docs/guides/serving.md`.
 
     Args:
       model: a built Keras model. It is called with `training=False`.
@@ -76,8 +74,8 @@ def export_ranker(
         `RankingDataset` for training. `Scorer` takes these columns of a data frame, and refuses lists with others.
       mask_name: name of the model's bool input `[batch, n]`, if it has one, that is True for items and False for
         padding. It is derived from `sizes`; clients do not send it.
-      padding: the number that replaces padded features, as in training (a `Masking` layer's `mask_value`). It is
-        rounded towards 0 for features of integers. Strings become empty.
+      padding: the number that replaces padded features before the model sees them, as in training (a `Masking` layer's
+        `mask_value`), so they cannot affect a score. It is rounded towards 0 for integers. Strings become empty.
       item_ids: dtype of the ids in the signature `with_ids`: "string", "int32" or "int64". `None` omits the signature.
       example_features: features of an item in the signatures `elwc` and `regress`: a dictionary from names to
         `tf.io.FixedLenFeature` or `tf.io.FixedLenSequenceFeature`. A model of one tensor gets them concatenated in this

@@ -168,7 +168,7 @@ def test_errors_of_arguments(step, error, message):
 
 @pytest.mark.slow
 def test_queries_below_zero(folder):
-    """Also the least one, before which there is none."""
+    """The smallest int64, which has no number before it, is a valid query id."""
     from keras_softsort.beam import ReadSVMlight
 
     ids = [-(2**63), -1, 2**63 - 1]

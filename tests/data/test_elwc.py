@@ -175,7 +175,7 @@ def test_the_message_is_that_of_tensorflow_serving():
         assert message.FromString(elwc(context, examples)) == message
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what it imports is not ours to mend
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # its imports warn
 @pytest.mark.parametrize("list_size", [None, 20, 300])
 def test_as_tf_ranking_parses(list_size):
     tfr = pytest.importorskip("tensorflow_ranking")

@@ -266,7 +266,7 @@ def is_valid(line, queries, most):
 
 @pytest.mark.parametrize("queries", [True, False])
 def test_a_block_is_right_where_each_line_is(queries):
-    """Right texts with a few characters changed: what is passed is read as it is one by one."""
+    """A few characters of right texts change. A block that is accepted is read as its lines are one by one."""
     random = np.random.default_rng(9)
     lists = random_lists([3, 2], features=4)
     right = as_text(lists, form="{:.3g}")

@@ -57,7 +57,7 @@ def test_elwc_batches_reads_the_same_bits(tmp_path, shards):
             assert_bits(one, expected)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what it imports is not ours to mend
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # its imports warn
 def test_tf_ranking_reads_the_same_bits(tmp_path):
     tfr = pytest.importorskip("tensorflow_ranking")
     lists = lists_of_any_bits()

@@ -41,7 +41,7 @@ def test_suffix_logsumexp(n, spread):
     values = np.random.default_rng(n).uniform(-spread, spread, size=(3, n))
     values[:, ::3] -= spread / 2
     values[1, n // 2 :] = -INF
-    wanted = np.maximum(oracles.suffix_logsumexp(values), np.finfo(float).min / 8)  # that of an empty sum
+    wanted = np.maximum(oracles.suffix_logsumexp(values), np.finfo(float).min / 8)  # the value of an empty sum
     np.testing.assert_allclose(suffix(values), wanted, rtol=1e-12, atol=1e-13 * spread)
     np.testing.assert_allclose(suffix_unknown(values), wanted, rtol=1e-12, atol=1e-13 * spread)
 

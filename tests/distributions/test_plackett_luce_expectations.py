@@ -201,7 +201,7 @@ def test_exact_to_eight_items_and_estimated_beyond(n):
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32], ids=lambda dtype: dtype.name)
 def test_sums_over_many_orders_in_half_precision(dtype):
-    """In a batch TensorFlow adds numbers of half precision up one by one: 2,048 ones and more would be 2,048."""
+    """TensorFlow adds up half-precision numbers one by one: 2,048 ones or more would sum to 2,048."""
     scores = tf.constant(np.random.default_rng(2).normal(size=(2, 8)), dtype)
     race, other = ks.PlackettLuce(scores, top_k=6), ks.PlackettLuce(tf.zeros([8], dtype), top_k=6)
     exact = tf.cast(scores, tf.float64).numpy()

@@ -244,7 +244,7 @@ def test_what_is_no_order_is_impossible(top_k, mode):
 
 
 def test_dtype_of_orders():
-    """All orders have the dtype of the distribution, whatever that of the logits, as in `tfd.PlackettLuce`."""
+    """All orders have the dtype of the distribution, for logits of any dtype, as in `tfd.PlackettLuce`."""
     for logits in (LOGITS, np.float32(LOGITS)):
         race, plain = ks.PlackettLuce(logits, mask=MASK, dtype=tf.int64), ks.PlackettLuce(logits, mask=MASK)
         assert (race.dtype, plain.dtype) == (tf.int64, tf.int32)
@@ -278,7 +278,7 @@ def test_numbers_beyond_int32_are_no_items(dtype):
         orders = np.concatenate([orders, np.array([[2**32, 1, 2, 3], [0, 2**32 + 1, 2, 3]], dtype)])
     race = ks.PlackettLuce(LOGITS[0])
     expected = [*race.log_prob([[0, 1, 2, 3], [3, 1, 2, 0]]), *[-np.inf] * (len(orders) - 2)]
-    orders = tf.constant(orders)  # what is no tensor, TFP itself turns into int32
+    orders = tf.constant(orders)  # TFP itself turns values that are not tensors into int32
     np.testing.assert_allclose(race.log_prob(orders), expected, rtol=1e-12)
     checked = ks.PlackettLuce(LOGITS[0], validate_args=True)
     for row in orders[2:]:

@@ -40,7 +40,7 @@ def test_runs_prints_and_draws(name, example, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_is_one_file_that_can_be_copied(name):
-    """It imports no file of the repository, and no module of the package that is not public."""
+    """An example imports no file of the repository and no private module of the package."""
     tree = ast.parse((EXAMPLES / f"{name}.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     modules = [each.name for node in imports for each in node.names if isinstance(node, ast.Import)]

@@ -44,7 +44,7 @@ def with_random_weights_of(layer, pair):
 
 
 def test_in_a_model():
-    """It trains, and is saved, on lists of unknown sizes."""
+    """The layer trains, and is saved, with lists of unknown sizes."""
     first, second = tf.keras.Input((None, 3)), tf.keras.Input((None, 5))
     model = tf.keras.Model([first, second], ks.Bilinear(1)((first, second)))
     assert model.output_shape == (None, None, 1)

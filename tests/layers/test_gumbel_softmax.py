@@ -91,7 +91,7 @@ def test_masks_are_of_leading_axes():
     run = tf.function(LAYER(hard=False))
     plain = run(x).numpy()
     np.testing.assert_allclose(run(x, mask=steps), plain * steps[..., None], rtol=1e-6)
-    # Along axis 1 the steps are what is chosen from.
+    # With axis=1 the layer chooses among steps.
     chosen = tf.function(LAYER(hard=False, axis=1))(x, mask=steps).numpy()
     np.testing.assert_allclose(chosen.sum(axis=1), np.ones([2, 4]), rtol=1e-6)
     np.testing.assert_array_equal(chosen[~steps], np.zeros([2, 4]))

@@ -88,7 +88,7 @@ def test_equals_stand_by_their_ids(block_size, approximate):
     ],
 )
 def test_a_query_has_the_same_neighbors_in_any_batch(distance):
-    references = RNG.integers(-3, 4, size=(3000, 5)).astype("float32")  # of which many are equal
+    references = RNG.integers(-3, 4, size=(3000, 5)).astype("float32")  # many are equal
     queries = RNG.integers(-3, 4, size=(300, 5)).astype("float32")
     queries[7] = 0
     layer = head(7, references, np.zeros(3000, int), distance=distance, block_size=512)

@@ -1,4 +1,4 @@
-"""Every argument of every layer, the masks handed on, and what is refused."""
+"""Every argument of every layer, mask propagation, and errors."""
 
 import numpy as np
 import pytest

@@ -104,7 +104,7 @@ def test_a_temperature_per_example(case, trailing):
 
 @pytest.mark.slow
 def test_a_temperature_from_a_subgraph():
-    """It is trained with the model, and the mask of the scores is kept."""
+    """The subgraph is trained with the model, and the mask of the scores is kept."""
     features = keras.Input((None, 3))
     masked = keras.layers.Masking(models.PAD)(features)
     tau = keras.layers.Dense(1, activation="softplus")(keras.layers.GlobalAveragePooling1D()(masked))

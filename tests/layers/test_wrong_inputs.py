@@ -22,7 +22,7 @@ MASKED = [case for case in CASES if "mask" in inspect.signature(case.cls.call).p
 def test_mask(case, mask):
     """A scalar would be broadcast, and False would mask everything."""
     if case.cls is ks.GumbelSoftmaxLayer and np.shape(mask) == (2,):
-        mask = np.array([True] * 3)  # of the wrong batch size, as the others are
+        mask = np.array([True] * 3)  # a wrong batch size, as in the other masks
     inputs = case.inputs(tf.constant(models.scores(4, 5)))
     layer = case.make()
     with pytest.raises((TypeError, ValueError), match=r"mask must .*got "):

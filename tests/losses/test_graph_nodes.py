@@ -1,4 +1,4 @@
-"""A Keras loss adds few operations to those of its operator, and none for what is not asked for."""
+"""A Keras loss adds few operations to its operator's, and none for options that are not used."""
 
 import collections
 
@@ -45,5 +45,5 @@ def test_shapes_are_checked_once(cls):
 
 
 def test_weights_of_lists_are_computed_for_their_mean_only():
-    assert operations(ks.SoftmaxLoss())["Any"] == 1  # that of lists that fail
+    assert operations(ks.SoftmaxLoss())["Any"] == 1  # the one for lists that fail
     assert operations(ks.SoftmaxLoss(reduction="mean_with_sample_weight"))["Any"] == 2

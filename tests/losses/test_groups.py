@@ -91,7 +91,7 @@ def test_losses_are_those_of_padded_lists(loss, mode):
     ids=lambda loss: loss.cls.__name__,
 )
 def test_operators_are_those_of_padded_lists(loss):
-    """With noise, too: these lists are padded to one size, as here, and then it is the same."""
+    """Losses with noise agree too: lists that are padded to the same size get the same noise."""
     one_size = np.isin(IDS, [i for i, size in SIZES.items() if size < 9])
     rows = [own for own in LISTS if one_size[own[0]]]
     shape = len(rows), max(map(len, rows))

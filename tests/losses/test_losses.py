@@ -94,7 +94,7 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 def test_sample_weight_with_as_many_lists_as_items(weights):
-    # B == n: a weight a list that met [B, n] by broadcasting would weigh items instead.
+    # B == n: weights of lists [B], broadcast against [B, n], would become weights of items.
     labels, matrix = np.float32(LISTS["padding"] + [[4.0, 4.0, 1.0, 2.0]]), soft_matrices(4)
     per_item = np.broadcast_to(weights if weights.ndim != 1 else weights[:, None], (4, 4))
     expected = [cross_entropy(*row) for row in zip(labels, matrix, per_item, strict=True)]

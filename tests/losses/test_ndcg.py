@@ -14,7 +14,7 @@ import keras_softsort as ks
 from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
 
 NONE = models.NO_REDUCTION
-# Importing scikit-learn and TF-Ranking warns, which is not ours to mend.
+# Imports of scikit-learn and TF-Ranking warn.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 

@@ -82,7 +82,7 @@ def test_losses_without_a_temperature():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_digits_of_tau(dtype):
-    """In float64 the number is not rounded to float32; a number too small for float32 is its smallest."""
+    """In float64 tau is not rounded to float32. In float32 a tau that is too small becomes the smallest number."""
     labels, scores = np.array([[0, 2, 1]], dtype), np.array([[0.3, 0.2, 0.9]], dtype)
     loss = ks.SoftmaxLoss(0.1)
     traced = tf.function(lambda scores: loss(labels, scores))

@@ -76,7 +76,7 @@ def test_a_very_wrong_order_has_its_gradient():
     np.testing.assert_allclose(tape.gradient(value, scores), [[-4 / 3, 0, 4 / 3]], atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what TF-Ranking imports is not ours to mend
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # TF-Ranking's imports warn
 @pytest.mark.parametrize(("spread", "label_tau"), [(1, 1.0), (60, None)])
 def test_cross_entropy_in_tf_ranking(spread, label_tau):
     pytest.importorskip("tensorflow_ranking")

@@ -197,7 +197,7 @@ def distinct_lists():
     return np.float32(labels), np.random.default_rng(7).normal(size=labels.shape).astype("float32")
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what these import is not ours to mend
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # their imports warn
 @pytest.mark.parametrize("module", ["tensorflow_ranking", "keras_rs"])
 def test_list_mle_elsewhere(module):
     peer = pytest.importorskip(module)
@@ -221,7 +221,7 @@ def test_the_first_choice_is_the_conditional_logit():
     features = np.stack(list(columns.values()), axis=-1)
     theirs = ConditionalLogit(data["choice"].to_numpy(), features, groups=data["individual"].to_numpy()).fit(disp=0)
 
-    # Columns of like size, which the optimiser asks for.
+    # Columns of like size, which the optimizer asks for.
     scale = features.std(axis=0)
     inputs, choices = tf.constant((features / scale).reshape(210, 4, -1)), data["choice"].to_numpy().reshape(210, 4)
     loss = ks.PlackettLuceLoss(k=1, reduction="sum")

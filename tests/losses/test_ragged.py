@@ -49,7 +49,7 @@ def test_traced_with_weights_of_lists_and_dense_labels():
     labels, scores, weights = ragged(LABELS), ragged(SCORES), tf.constant([1.0, 2.0, 3.0, 4.0])
     dense = loss(labels.to_tensor(-1.0), scores.to_tensor(), weights)
     assert np.count_nonzero(dense) == 3
-    for given in (labels, labels.to_tensor(0.0)):  # what the scores leave out is padding, whatever its label
+    for given in (labels, labels.to_tensor(0.0)):  # items without a score are padding, whatever their label
         found = tf.function(lambda y, s: loss(y, s, weights), input_signature=[spec_of(given), spec])(given, scores)
         np.testing.assert_allclose(found, dense, rtol=1e-6)
 

@@ -74,7 +74,7 @@ def test_lambdas_of_any_leading_axes():
         np.float32(np.float16(SCORES[:4])), LABELS[:4], mask=LABELS[:4] >= 0, lambda_weight="ndcg"
     )
     np.testing.assert_allclose(np.reshape(found, (4, 5)), flat, rtol=1e-3, atol=1e-4)
-    # A label below 0 is a label like others here, where the mask says what is padding.
+    # The operator marks padding by its mask, so a label below 0 is a label like others.
     shifted = ks.ops.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0] - 2)
     np.testing.assert_allclose(shifted, ks.ops.ranknet_lambdas(np.float32(SCORES[0]), LABELS[0]), rtol=1e-6)
     assert ks.ops.ranknet_lambdas(tf.zeros([2, 0]), tf.zeros([2, 0])).shape == (2, 0)
@@ -104,7 +104,7 @@ def test_small_costs_keep_their_digits(offset):
 
 @pytest.mark.default_stack_only
 def test_scores_far_from_zero_divided_by_tau():
-    """In a graph, where the list size is known and each pair is taken by itself."""
+    """The call runs in a graph with a known list size, where each pair is computed on its own."""
     scores, labels = np.float32([[0.0, 0.75, -1.5, 0.5]]) + np.float32(1e6), np.float32([[3, 1, 2, 0]])
 
     @tf.function
@@ -180,7 +180,7 @@ def mean_over_items(weights=None, **options):
     return float(loss(PEER_LABELS, PEER_SCORES, sample_weight=weights)) / PEER_LABELS.shape[1]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what these import is not ours to mend
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # their imports warn
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("module", ["tensorflow_ranking", "keras_rs"])
 def test_pairwise_logistic_loss_elsewhere(module, weighted):

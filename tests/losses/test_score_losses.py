@@ -36,7 +36,7 @@ WITH_TAU = [cls for cls in LOSSES if "tau" in inspect.signature(cls).parameters]
 
 
 def few(cls):
-    """Arguments with few iterations, where what is checked is the same for any number."""
+    """Arguments with few samples or iterations, for checks that do not depend on their number."""
     return LOSSES[cls].call
 
 
@@ -166,7 +166,7 @@ def test_reductions_and_weights_of_lists(cls):
 
 @each_quick_case
 def test_weights_of_as_many_lists_as_items(case):
-    # A weight a list that met [batch, n] by broadcasting would weigh items instead.
+    # Weights of lists [batch], broadcast against [batch, n], would become weights of items.
     subject, arguments = CASES[case]
     each = np.float64([1.0, 0.0, 3.0, 0.5, 2.0])
     loss, labels, scores = subject.cls(reduction=NONE, **arguments), LABELS[:5], SCORES[:5]

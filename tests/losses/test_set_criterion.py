@@ -124,7 +124,7 @@ def test_classes_of_each_set_by_its_own_weights():
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("where", ["boxes", "classes"])
 def test_a_set_with_nan_is_left_out(where, jit_compile):
-    """Its loss and gradient are 0, and those of the others do not change."""
+    """The loss and gradient of this set are 0, and other sets do not change."""
     boxes, classes, predicted, logits = images(8, 3)
     spoiled = {"boxes": predicted.copy(), "classes": logits.copy()}
     spoiled[where][1, 4] = np.nan

@@ -222,7 +222,7 @@ def test_nan_gives_zero_in_its_own_list_alone():
 @pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
 def test_sample_weight(shape, rng):
     for _ in range(5):
-        # The number of lists is that of items: weights of lists must not end up on items.
+        # With as many lists as items, weights of lists must not become weights of items.
         labels, scores = random_lists(rng, 6, 6)
         weights = rng.uniform(size={"[B]": 6, "[B, 1]": (6, 1), "[B, n]": (6, 6)}[shape]).astype("float32")
         assert found(labels, scores, weights) == pytest.approx(expected(labels, scores, weights), rel=1e-4, abs=1e-6)

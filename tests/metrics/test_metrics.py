@@ -68,7 +68,7 @@ def test_value(metric, options, rows, rng):
 @pytest.mark.parametrize("shape", ["[B]", "[B, 1]", "[B, n]"])
 @metrics
 def test_sample_weight(metric, shape, rng):
-    # The number of lists is that of items: weights of lists must not end up on items.
+    # With as many lists as items, weights of lists must not become weights of items.
     for _ in range(5):
         labels, predictions = random_lists(rng, 4)
         weights = rng.uniform(size={"[B]": 4, "[B, 1]": (4, 1), "[B, n]": (4, 4)}[shape]).astype("float32")

@@ -73,7 +73,7 @@ MODELS = {
 
 
 def table():
-    """The cells of the page: by object, those of SavedModel, LiteRT and ONNX."""
+    """The cells of the page for SavedModel, LiteRT and ONNX, by object."""
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     return {cells[0]: dict(zip(("SavedModel", *FORMATS), cells[1:], strict=True)) for cells in rows[1:]}
 
@@ -125,7 +125,7 @@ def test_every_model_has_a_row():
 
 @pytest.mark.slow
 @needs_export
-@pytest.mark.filterwarnings("ignore")  # of the converters and of TensorFlow's interpreter
+@pytest.mark.filterwarnings("ignore")  # the converters and TensorFlow's interpreter warn
 @pytest.mark.parametrize(("name", "form", "cell"), list(cases()))
 def test_the_table(name, form, cell, tmp_path):
     if form == "ONNX" and not all(importlib.util.find_spec(each) for each in ("onnxruntime", "tf2onnx")):
@@ -144,7 +144,7 @@ def test_the_table(name, form, cell, tmp_path):
 
 @pytest.mark.nightly
 @needs_export
-@pytest.mark.filterwarnings("ignore")  # of the converters and of TensorFlow's interpreter
+@pytest.mark.filterwarnings("ignore")  # the converters and TensorFlow's interpreter warn
 def test_weights_in_int8(tmp_path):
     """Keras' int8 goes to ONNX and not to LiteRT, which has its own."""
     pytest.importorskip("onnxruntime")

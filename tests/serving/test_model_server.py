@@ -93,7 +93,7 @@ def test_serialized_records_over_grpc(channel):
 
 @pytest.mark.slow
 def test_warmup_records_over_grpc(channel, folder):
-    """They are the requests that were given, in order, and a server takes each."""
+    """The records are the given requests, in order, and a server accepts each."""
     logs = list(model_server.warmup_requests(folder))
     assert [log.predict_log.request.model_spec.signature_name for log in logs] == ["serving_default"] * 2 + ["with_ids"]
     stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)

@@ -54,7 +54,7 @@ def saved_graph(folder):
 
 
 def trained_model():
-    """Compiled with XLA and trained so: what is exported must still not ask for it."""
+    """The model is compiled and trained with XLA. Its export must not need XLA."""
     inputs = tf.keras.Input((None,))
     model = tf.keras.Model(inputs, ks.NeuralSortLayer(tau=0.7)(inputs))
     model.compile("sgd", loss=ks.PermutationCrossEntropyLoss(), jit_compile=True)

@@ -126,7 +126,7 @@ WITHOUT_KERAS = """
 import json, pathlib, sys, types
 import numpy as np
 package = pathlib.Path(sys.argv[2])
-for name in ["keras_softsort", "keras_softsort.serving"]:  # their __init__ would import Keras for what else they hold
+for name in ["keras_softsort", "keras_softsort.serving"]:  # their __init__ would import Keras for other names
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__ = [str(package.joinpath(*name.split(".")[1:]))]
 for name in ["keras", "tf_keras", "keras_softsort.layers", "keras_softsort.losses"]:

@@ -74,11 +74,11 @@ def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
 
 @pytest.mark.slow
 def test_c_the_c_api_runs_it_with_xla_forbidden(folder):
-    """And every kind of request that the documentation speaks of."""
+    """The C API also answers every kind of request that the documentation mentions."""
     garbage = asked()[0]
     for i, size in enumerate(garbage["sizes"]):
         garbage["documents"][i, size:] = np.nan
-    repeated = rankers.request()  # as a server pads that joins requests of different lengths
+    repeated = rankers.request()  # the padding of a server that joins requests of different lengths
     for i, size in enumerate(repeated["sizes"]):
         repeated["documents"][i, size:] = repeated["documents"][i, 0]
         repeated["item_ids"][i, size:] = repeated["item_ids"][i, 0]

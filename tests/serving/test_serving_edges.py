@@ -111,7 +111,7 @@ def test_padding_of_strings_and_integers():
 
 
 def test_padding_has_the_digits_of_the_features():
-    """In float32 it would be 0.10000000149, which a `Masking` layer in float64 would take for an item."""
+    """Padding in float32 would be 0.10000000149, and a `Masking` layer in float64 would keep it as an item."""
     inputs = keras.Input((None,), dtype="float64")
 
     class Sum(keras.layers.Layer):
@@ -476,7 +476,7 @@ def test_errors_of_a_request(exported, request_, signature, message):
 
 @pytest.mark.slow
 def test_integers_that_do_not_fit(tmp_path):
-    """They would be taken modulo 2^32, and items get the ids of others."""
+    """Ids taken modulo 2^32 would belong to other items."""
     folder = serving.export_ranker(identity(), tmp_path / "ranker", item_ids="int32")
     request = {"features": [[1.0, 2.0]], "sizes": [2], "item_ids": [[2**32 + 7, 3]]}
     with pytest.raises(ValueError, match=f"item_ids must fit into int32, got {2**32 + 7}"):

@@ -171,7 +171,7 @@ CHECKS = {
 }
 CHECKS |= {f"traced_{way}": _traced(CHECKS[way]) for way in ("jacobian", "forward", "second")}
 WAYS = tuple(CHECKS)
-# One way of each kind: what is left out shares its cause of failure with one of these.
+# One way of each kind: the others would fail for the same reason as one of these.
 QUICK_WAYS = ("persistent", "jacobian", "gradient_in_strict_map", "gradient_of_map", "forward", "traced_second")
 
 

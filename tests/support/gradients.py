@@ -42,7 +42,7 @@ def tape_gradients(function, tensors, weights):
 
 
 def check_gradients(function, *arrays, rtol=RTOL, atol=ATOL):
-    """Fail unless the tape's gradient of a TensorFlow function is that of central differences."""
+    """Fail unless the tape's gradient of a TensorFlow function agrees with central differences."""
     tensors = [tf.constant(array, tf.float64) for array in arrays]
     weights = fixed_weights(function(*tensors).shape)
     _, result = tape_gradients(function, tensors, weights)

@@ -26,8 +26,7 @@ class DkNNLayer(TemperatureLayer):
 
     Args:
       k, method, power, scale, distance: as in `ops.soft_neighbor_membership`.
-      tau: initial temperature in units of `method`; see `TemperatureLayer`. For NeuralSort these are distances times
-        the number of candidates, for SoftSort distances.
+      tau: initial temperature in units of `method`; see `TemperatureLayer` and `ops.soft_neighbor_membership`.
       stochastic: whether to return, during training, the mean over relaxed Plackett-Luce samples, for which Gumbel
         noise is added to the negative distances.
       num_samples: number of samples per query, if `stochastic`.

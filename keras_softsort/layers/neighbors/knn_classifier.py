@@ -99,7 +99,7 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
     ) -> None:
         """Set the references from arrays or batches, optionally through an encoder, a batch at a time.
 
-        Inputs are read once. What is kept are the embeddings, up to twice while they become weights.
+        Inputs are read once. Only the embeddings stay in memory, up to twice while they become weights.
 
         Args:
           data: inputs `[n, ...]` with `labels`, a tuple of the two, or batches of (inputs, labels): a batched

@@ -194,7 +194,7 @@ class SoftTopKLayer(SortingLayer):
         return self.result_shape(input_shape, count, is_matrix=self.returns == "weights")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the ranks for `"values"`, that of the items for `"membership"`, and None for `"weights"`."""
+        """The mask of the ranks for `"values"`, of the items for `"membership"`, and None for `"weights"`."""
         mask = self.split_mask(mask)
         if self.returns == "values":
             return ranks_mask(mask, self.k, self._list_axis)

@@ -66,7 +66,7 @@ class PermutationLayer(SortingLayer):
         return self.result_shape(input_shape, self.top_k, is_matrix=self.returns == "permutation")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the ranks for `"values"`, that of the items otherwise, and None for the first `top_k` rows."""
+        """The mask of the ranks for `"values"`, None for the first `top_k` rows, otherwise the mask of the items."""
         mask = self.split_mask(mask)
         if self.returns == "values":
             return ranks_mask(mask, self.top_k, self._list_axis)

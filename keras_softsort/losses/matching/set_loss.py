@@ -26,10 +26,8 @@ class SetLoss(WeightedLoss):
     this is DETR's `SetCriterion`. See `ops.set_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      pair_cost, matched_loss, unmatched_loss: functions as in `ops.set_loss`, of `y_true` and `y_pred`.
-      class_loss: function as `matched_loss`, the loss of the class of a matched pair, or None. It and the
-        `unmatched_loss` are divided by the weights of all predictions instead of the number of targets.
-      unmatched_weight: weight of the `unmatched_loss`, a number of at least 0; DETR's `eos_coef`.
+      pair_cost, matched_loss, unmatched_loss, class_loss: functions as in `ops.set_loss`, of `y_true` and `y_pred`.
+      unmatched_weight: as in `ops.set_loss`; DETR's `eos_coef`.
       target_mask: the valid targets, `[batch, m]`: the key of an entry of `y_true`, or a function of `y_true`. True, or
         a number of at least 0, is valid; False, or a negative number, is padding. None: all targets are valid.
       prediction_mask: the valid predictions, `[batch, n]`, alike. A Keras mask of `y_pred` also masks predictions.

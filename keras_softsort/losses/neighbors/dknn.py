@@ -21,13 +21,7 @@ class DkNNLoss(WeightedLoss):
     for the formula, edge cases, errors, cost and source.
 
     Args:
-      k, method, power, distance, scale: as in `ops.soft_neighbor_membership`.
-      tau: temperature in units of `method`, a positive number. For NeuralSort these are distances times the number of
-        candidates, for SoftSort distances.
-      num_queries: the first `num_queries` items of the batch are the queries, and the others the candidates. None:
-        every item is a query and the rest of the batch its candidates.
-      objective: `"linear"`: minus the share, in [-1, 0]. `"log"`: minus the logarithm of the share, which has a
-        gradient even if the share underflows.
+      k, tau, num_queries, objective, method, power, distance, scale: as in `ops.dknn_loss`; tau is a number.
       stochastic: whether to estimate the expected share under the Plackett-Luce distribution whose logits are the
         negative distances, by the mean over samples with Gumbel noise.
       num_samples: number of samples per query, if `stochastic`.
@@ -35,15 +29,14 @@ class DkNNLoss(WeightedLoss):
       reduction, name, dtype: see `ListLoss`. The mean is over queries.
 
     Call arguments:
-      y_true: classes `[batch]` or `[batch, 1]`, or rows `[batch, classes]`, one-hot or shares of classes, whose inner
-        product takes the place of equality. Items with a negative label are padding: they are neither queries nor
+      y_true: labels as in `ops.dknn_loss`. Items with a negative label are padding: they are neither queries nor
         candidates, and the mean does not count them.
       y_pred: embeddings `[batch, d]`.
       sample_weight: `[batch]` or `[batch, 1]`; multiplies the losses of queries.
 
     `fit` keeps the last partial batch, which raises an error if it is too small; use
-    `dataset.batch(n, drop_remainder=True)`. XLA may be slower on a CPU: with a batch of 256 a step took 2.7 times as
-    long. The loss of the paper's code is a sum over the k neighbors: with SGD multiply its learning rates by k here.
+    `dataset.batch(n, drop_remainder=True)`. The loss of the paper's code is a sum over the k neighbors: with SGD
+    multiply its learning rates by k here.
 
     Example:
       >>> round(float(ks.DkNNLoss(k=1, tau=0.01)([0, 0, 1, 1], [[0.0], [0.1], [1.0], [1.2]])), 4)

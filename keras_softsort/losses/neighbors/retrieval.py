@@ -20,12 +20,11 @@ class RetrievalLoss(WeightedLoss):
     """Minus a retrieval metric of embeddings, computed with soft ranks (Smooth-AP and others).
 
     Use it to train embeddings for search. Every embedding of a batch is a query, and the others are its candidates.
-    Those of its class are relevant. As tau goes to 0 the loss becomes minus the metric itself. See `ops.retrieval_loss`
-    for the formulas, edge cases, errors, cost and source.
+    Those of its class are relevant. See `ops.retrieval_loss` for the formulas, edge cases, errors, cost and source.
 
     Args:
       metric, k, distance, scale: as in `ops.retrieval_loss`.
-      tau: temperature in units of the distance, a positive number. For `"cosine"` start with 0.01 to 0.1, since cosines
+      tau: temperature in units of the distance, a positive number. For `"cosine"` start with 0.01 to 0.2, since cosines
         of trained embeddings differ by about 1.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
         variables of the loss: `model.save` and `save_weights` save them with the compiled model, and an export leaves

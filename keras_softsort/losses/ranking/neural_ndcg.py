@@ -19,9 +19,7 @@ class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
     `ops.neural_ndcg_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of `method`, a positive number. For NeuralSort these are scores times list size, for
-        SoftSort scores. As it goes to 0 the loss becomes minus the NDCG.
-      k, gain, discount, normalization, method, power: as in `ops.neural_ndcg_loss`.
+      tau, k, gain, discount, normalization, method, power: as in `ops.neural_ndcg_loss`.
       num_iterations, hard, stochastic, num_samples, noise_scale: as in `ops.neural_ndcg_loss`.
       seed: integer or None, if `stochastic`; see `ListLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.

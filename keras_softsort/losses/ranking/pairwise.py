@@ -38,7 +38,7 @@ class PairwiseHingeLoss(_PairwiseLoss, operator=pairwise_hinge_loss):
     `tau`. See `ops.pairwise_hinge_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau, lambda_weight, normalization: see `RankNetLoss`.
+      tau, lambda_weight, normalization: as in `ops.ranknet_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
@@ -56,7 +56,7 @@ class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pai
     cases, errors, cost and source.
 
     Args:
-      tau, lambda_weight, normalization: see `RankNetLoss`.
+      tau, lambda_weight, normalization: as in `ops.ranknet_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
@@ -73,7 +73,7 @@ class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=pairwise_soft_zero_one_los
     formula, edge cases, errors, cost and source.
 
     Args:
-      tau, lambda_weight, normalization: see `RankNetLoss`.
+      tau, lambda_weight, normalization: as in `ops.ranknet_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
@@ -90,9 +90,7 @@ class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
     stuck in a poor order. See `ops.yeti_logistic_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau, normalization: see `RankNetLoss`.
-      lambda_weight: see `RankNetLoss`. None is `LambdaWeight("dcg", version=2, neighbors_only=True)`.
-      num_samples, noise_scale: as in `ops.yeti_logistic_loss`.
+      tau, lambda_weight, normalization, num_samples, noise_scale: as in `ops.yeti_logistic_loss`.
       seed: integer or None; see `ListLoss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 

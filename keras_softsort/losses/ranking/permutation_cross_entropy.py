@@ -24,14 +24,12 @@ class PermutationCrossEntropyLoss(ListLoss):
     rows `[batch, k, n]`, or samples `[batch, num_samples, k, n]`, which are averaged. See
     `ops.permutation_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
 
-    A matrix of `SinkhornLayer` is `[batch, item, place]`, the transpose: a square one would be learned transposed, and
-    is not told apart. Use `keras.losses.SparseCategoricalCrossentropy()` with the place of each item from 0, or
+    A matrix of `SinkhornLayer` is `[batch, item, place]`, the transpose. A square one raises no error, but would be
+    learned transposed. Use `keras.losses.SparseCategoricalCrossentropy()` with the place of each item from 0, or
     `keras.layers.Permute((2, 1))` and `target="ranks"`.
 
     Args:
-      target: what `y_true` holds. `"labels"`: numbers to sort by. `"ranks"`: the rank of each item, from 1.
-      direction: order of the rows of `y_pred`: `"DESCENDING"` (row 0 is the largest label) or `"ASCENDING"`. It must be
-        `"DESCENDING"` with `target="ranks"`, since rank 1 is row 0.
+      target, direction: as in `metrics.PermutationAccuracy`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:

@@ -23,8 +23,7 @@ class PlackettLuceLoss(OperatorLoss, operator=plackett_luce_loss, derivatives=pl
     formula, edge cases, errors, cost and source.
 
     Args:
-      k, ties, tau: as in `ops.plackett_luce_loss`.
-      discount: as in `ops.plackett_luce_loss`. A function is saved with a model if it is registered with Keras.
+      k, ties, tau, discount: as in `ops.plackett_luce_loss`. A function is saved with a model if registered with Keras.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:

@@ -17,7 +17,7 @@ class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
     `padding=None` or `"nan_labels"`. See `ops.mean_squared_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      normalization: divisor of the sum over items. `"list"`: the number of valid items. `"none"`: 1.
+      normalization: as in `ops.mean_squared_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
@@ -39,7 +39,7 @@ class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss)
     `ops.sigmoid_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      normalization: see `MeanSquaredLoss`.
+      normalization: as in `ops.mean_squared_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:
@@ -61,8 +61,7 @@ class OrdinalLoss(OperatorLoss, operator=ordinal_loss):
     per item gives them. See `ops.ordinal_loss` for their meaning, ranking by them, edge cases, errors, cost and source.
 
     Args:
-      use_fraction_label: as in `ops.ordinal_loss`.
-      normalization: see `MeanSquaredLoss`.
+      use_fraction_label, normalization: as in `ops.ordinal_loss`.
       **kwargs: `lists`, `padding`, `reduction`, `name` and `dtype`; see `ListLoss`.
 
     Example:

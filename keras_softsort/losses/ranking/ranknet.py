@@ -19,13 +19,7 @@ class RankNetLoss(OperatorLoss, operator=ranknet_loss, derivatives=ranknet_deriv
     `ops.ranknet_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of the scores, a positive number. RankNet's sigma is 1 / tau.
-      lambda_weight: the metric to optimize: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"`, `"label_diff"`, or a `LambdaWeight`
-        with its options; None gives all pairs weight 1.
-      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` their target is 1/2.
-      normalization: divisor of the sum over the pairs of a list. `"pairs"`: their number, which gives the mean cost of
-        a pair. `"list"`: the number of items. `"none"`: 1. `"auto"`: `"none"` with a lambda weight, because the mean
-        over pairs would make long lists count less, and `"pairs"` without.
+      tau, lambda_weight, ties, normalization: as in `ops.ranknet_loss`.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:

@@ -19,11 +19,8 @@ class SpearmanLoss(OperatorLoss, operator=spearman_loss):
     left out. See `ops.spearman_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
-      tau: temperature in units of `method`, a positive number. For NeuralSort these are scores times list size, for the
-        others scores. For lists of hundreds of items use `method="soft_sort"` or `"lapsum"`, or a larger tau.
-      method: a method with ranks, see `ops.soft_rank`. Projections have no gradient between scores that are further
-        apart than tau, so choose it well above the distance of neighbors.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      tau, method, power: as in `ops.soft_rank`. For lists of hundreds of items use `method="soft_sort"` or `"lapsum"`,
+        or a larger tau.
       **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
 
     Example:

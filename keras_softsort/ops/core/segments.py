@@ -49,7 +49,7 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
     function = function if compiled else concrete
     structure, pairs = concrete.structured_outputs[0], list(concrete.structured_outputs[1])
 
-    # A row takes part in one list. So its gradient is that of the result of its list, times its slope.
+    # A row is in one list, so its gradient is the upstream gradient of the list's result, times the row's slope.
     @tf.custom_gradient
     def at_first_rows(*parts: tf.Tensor) -> tuple:
         outputs = concrete.structured_outputs

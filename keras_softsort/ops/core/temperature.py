@@ -16,7 +16,7 @@ def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     valid = scores if mask is None else tf.where(mask, scores, largest)
     sizes = tf.abs(valid)
     least = tf.reduce_min(sizes, axis=-1, keepdims=True)
-    # Both may be there, and either will do.
+    # If x and -x are both nearest to 0, either is right.
     found = tf.reduce_max(tf.where(tf.equal(sizes, least), valid, -largest), axis=-1, keepdims=True)
     return tf.stop_gradient(found)
 
@@ -36,7 +36,7 @@ def softmax_logits(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) ->
         valid = scores if mask is None else tf.where(mask, scores, lowest)
         largest = tf.stop_gradient(tf.reduce_max(valid, axis=-1, keepdims=True))
         scores = (scores - (largest if mask is None else tf.where(mask, largest, 0))) / tau
-    # A sum, whose gradient takes no operation, as that of masked items is 0.
+    # A sum: its gradient takes no operation, because masked items have the gradient 0 already.
     return scores if mask is None else scores + tf.where(mask, tf.constant(0, scores.dtype), lowest)
 
 

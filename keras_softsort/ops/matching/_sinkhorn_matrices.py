@@ -67,7 +67,7 @@ def sinkhorn_matrices(
         rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
         columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
         paddings = [[0, 0], [0, 1], [0, 1]]
-        # onnxruntime pads no bool.
+        # onnxruntime cannot pad bool tensors.
         is_slack = tf.pad(tf.zeros_like(scores), paddings, constant_values=1) > 0
         scores = tf.where(is_slack, level, tf.pad(scores, paddings))
         has_unit_sums = False
@@ -165,7 +165,7 @@ def _sums(scores: tf.Tensor, mask: tf.Tensor | None, sums: tf.Tensor | None, axi
 
 
 def _surplus(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    """How much larger the sum of `columns` is than that of `rows`: [B, 1], 0 if it is by rounding."""
+    """The sum of `columns` minus the sum of `rows`: [B, 1], 0 if the difference is only rounding."""
     of_rows, of_columns = (tf.reduce_sum(sums, axis=-1, keepdims=True) for sums in (rows, columns))
     surplus = of_columns - of_rows
     is_rounding = tf.abs(surplus) <= EQUAL_MASS[rows.dtype] * tf.maximum(of_rows, of_columns)

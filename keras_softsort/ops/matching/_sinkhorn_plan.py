@@ -21,7 +21,7 @@ class Plan(NamedTuple):
     has_implicit_gradient: bool  # which needs no states of iterations
     segments: int
     length: int
-    is_loop: bool  # of the segments, which ends once all matrices have stopped
+    is_loop: bool  # whether a loop runs the segments, and ends once all matrices have stopped
     may_end: bool  # whether a matrix may make fewer iterations than are computed
     is_replay: bool = False  # whether it is known which iterations each matrix makes
 

@@ -32,7 +32,7 @@ class State(NamedTuple):
     made: tf.Tensor  # int32 [B]: how many iterations a matrix makes in total, as far as is known
 
     def after(self, plan: Plan, t: Any, rows: tf.Tensor, columns: tf.Tensor, error: Callable[[], tf.Tensor]) -> State:
-        """The state after iteration t, from 0; this one for a matrix that stops. `error` [B] is that of this state."""
+        """The state after iteration t, from 0; this state for matrices that stop. `error` [B] belongs to this state."""
         made = self.made
         if plan.tolerance is not None and not plan.is_replay:
             converged = tf.logical_and(error() <= plan.tolerance, t > 0)
@@ -222,7 +222,7 @@ class Potentials(NamedTuple):
         d_columns = -tf.linalg.matvec(earlier, x, transpose_a=True)
         d_exponent = gradients.exponent
         if rho is not None:
-            # The gradient of a potential before the exponent is x rows / rho, and that of rho this times f / rho.
+            # The gradient of a potential before the exponent is x rows / rho; for rho it is this times f / rho.
             of_rho = [tf.reduce_sum(each, axis=1, keepdims=True) for each in (x * rows * f, y * columns * g)]
             d_exponent += (of_rho[0] + of_rho[1]) / rho**2
         return Gradients(
@@ -252,8 +252,8 @@ class Potentials(NamedTuple):
         return potential, exponentials, total
 
     def _change(self, f: tf.Tensor, new_f: tf.Tensor) -> tf.Tensor:
-        """The largest change [B] of a row sum from potentials f to those of the next iteration."""
-        right_f = self._unpenalized(new_f)  # those that would make the sums right
+        """The largest change [B] of a row sum from potentials f to the next iteration's."""
+        right_f = self._unpenalized(new_f)  # the potentials that would make the sums right
         before, after = (tf.exp(tf.minimum(each - right_f, LARGEST_EXPONENT)) for each in (f, new_f))
         return tf.reduce_max(self.matrices.rows * tf.abs(after - before), axis=1)
 
@@ -272,7 +272,7 @@ def _scaling(sums: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
 
 
 def _over(gradient: tf.Tensor, sums: tf.Tensor) -> tf.Tensor:
-    """The gradient of sums from that of the logarithm; 0 where the sum is 0."""
+    """The gradient of sums, from the gradient of their logarithms; 0 where the sum is 0."""
     return tf.math.divide_no_nan(gradient, sums)
 
 

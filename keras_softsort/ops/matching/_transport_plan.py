@@ -95,7 +95,7 @@ def _reduced(problem: TransportProblem) -> tuple[TransportProblem, tuple[tf.Tens
 def _potentials(problem: TransportProblem, plan: Plan) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """The potentials f [B, N] and g [B, M] after the iterations, tau, and the largest error of a row sum [B].
 
-    The first iterations are made at higher temperatures. tau is at least one of which the costs have digits.
+    The first iterations are made at higher temperatures. tau is raised if the dtype of the costs cannot resolve it.
     """
     a, b, count = problem.a, problem.b, plan.num_iterations
     used = (a[:, :, tf.newaxis] > 0) & (b[:, tf.newaxis, :] > 0)

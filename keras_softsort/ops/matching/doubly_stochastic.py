@@ -59,7 +59,7 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
         normal = u[:, :, tf.newaxis] * kernel * v[:, tf.newaxis, :]
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            # The gradients of the kernel, and those of log u and log v after the last iteration.
+            # The gradients of the kernel, and of log u and log v after the last iteration.
             products, d_kernel = normal * upstream, u[:, :, tf.newaxis] * v[:, tf.newaxis, :] * upstream
             d_u, d_v = tf.reduce_sum(products, axis=2), tf.reduce_sum(products, axis=1)
 

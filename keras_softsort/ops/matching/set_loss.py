@@ -51,8 +51,8 @@ def set_loss(
         target, `[batch, m, ...]`.
       unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the
         cross-entropy with the class "no object". None for 0.
-      class_loss: function as `matched_loss`, or None: the part of the loss of a pair that is averaged over predictions
-        together with the `unmatched_loss`.
+      class_loss: function as `matched_loss`, the loss of the class of a matched pair, or None. With the
+        `unmatched_loss` it becomes a weighted mean over predictions.
       unmatched_weight: weight of the `unmatched_loss`, a number of at least 0.
       target_mask, prediction_mask: bool `[batch, m]` and `[batch, n]`, True for valid targets and predictions. The
         functions see 0 in place of masked targets.

@@ -52,9 +52,8 @@ def sinkhorn(
     `sum(P * logits) + tau entropy(P)`. As tau goes to 0, it becomes the permutation matrix of
     `linear_assignment(logits)`. Columns are normalized last and sum to 1. The rows sum to 1 up to the residual, which
     grows as tau falls: 20 iterations may leave 0.06 if tau is a tenth of the spread of the logits, and 1.0 if it is a
-    hundredth. Check it with `return_residual=True`, or set a tolerance. If there are more columns than rows, the rows
-    sum to 1 and the columns to at most 1: a slack row with uniform logits takes the rest. If there are more rows than
-    columns, it is the other way round.
+    hundredth. Check it with `return_residual=True`, or set a tolerance. With more columns than rows, the rows sum to 1
+    and the columns to at most 1: a slack row with uniform logits takes the rest. With more rows, a slack column does.
 
     With `row_sums` and `column_sums` the result is a transport plan:
     `sinkhorn(-costs, tau, row_sums=a, column_sums=b)`. If one side has more mass, its sums are upper bounds (partial
@@ -76,15 +75,15 @@ def sinkhorn(
         at least 0 and finite; None for 1 each. A row or column with the sum 0 is masked. Masses that differ by less
         than 1e-5 of the larger one (1e-10 in float64) count as equal. Gradients flow to both.
       marginal_penalty: a positive number in units of the logits: the price of sums that differ. None makes them hold.
-      implicit_gradient: whether to compute the gradient from the matrix alone, as after convergence. It is faster, and
-        needs a `tolerance`, about whose size its error is.
+      implicit_gradient: whether to compute the gradient from the matrix, as after convergence, and not through the
+        iterations made. It is faster, and needs a `tolerance`, about whose size its error is.
       return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
       `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32. Equal logits share evenly. A matrix
       with a valid NaN or +inf, or an infinite sum, is NaN. So is one with a valid row or column of -inf only, unless it
       may stay unmatched. If -inf allows no complete matching, the residual stays large, and `hard` gives NaN. Without
-      valid rows or columns the matrix is 0.
+      valid rows or columns the matrix is 0. Its gradient may be differentiated again.
 
       The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
       slack row, and has no gradient. With a `marginal_penalty` it is the largest change by half an iteration.
@@ -94,9 +93,7 @@ def sinkhorn(
       ValueError: a number is out of range, `scale` is unknown, shapes do not match, a sum is negative, `hard` is set
         together with sums or a penalty, or `implicit_gradient` without a tolerance or with a penalty.
       InvalidArgumentError: a sum is negative or NaN, and was unknown when traced. Under XLA its matrix is NaN.
-
-    Gradients are those of the iterations made, unless `implicit_gradient` is set, and may be differentiated again.
-    Forward mode raises a RuntimeError.
+      RuntimeError: a gradient is taken in forward mode.
 
     Cost: O(n m) time per iteration, with exponentials of the matrix for every tenth, and with a penalty for all. Memory
     is O(n m) plus (n + m) for each of up to 64 iterations, or for every tenth of more. An `implicit_gradient` takes

@@ -95,7 +95,7 @@ def by_relevance(lists: RankingLists, values: tf.Tensor, relevance: tf.Tensor) -
 
 
 class Ties(NamedTuple):
-    """The first and the last rank of the items that are tied with that of each rank: [B, n] each."""
+    """For each rank the first and the last rank of the items tied with its item: [B, n] each."""
 
     first: tf.Tensor
     last: tf.Tensor

@@ -28,13 +28,9 @@ def precision(
     `precision = (number of relevant items among the first k) / min(k, valid items)`. See `Precision` for its use.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
-      labels: numbers `[..., n]`. Items with a label of at least `min_label` are relevant.
-      k: number of ranks that count; None for all.
+      scores, k, ties, mask: as in `ndcg`.
+      labels: numbers `[..., n]`.
       min_label: the smallest label of a relevant item.
-      ties: rule for items with equal scores. `"mean"`: the mean over all their orders. `"position"`: they
-        keep the order of the list.
-      mask: bool `[..., n]`, True for valid items.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
 
     Returns:

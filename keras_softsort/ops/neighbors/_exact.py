@@ -45,7 +45,7 @@ class ExactSearch(NamedTuple):
         return -(-self.references.shape[0] // self.block_size)
 
     def chunks_per_round(self, times: int = 1) -> int:
-        """Return the number of chunks that a round searches: `times` that of the first round, if memory allows."""
+        """Return the number of chunks that a round searches: `times` as many as the first one, if memory allows."""
         least = self.k + (0 if self.approximate else SPARE_CHUNKS)
         room = GATHERED_SIZE // (MAX_QUERIES * self.references.shape[1])
         return min(max(least, min(times * least, room)), self.num_blocks * self.chunks_per_block)

@@ -53,8 +53,7 @@ def soft_neighbor_membership(
       distance: as in `nearest_neighbors`. `"euclidean"` has gradient 0 at distance 0.
       method: `"neural_sort"` or `"soft_sort"`.
       power: exponent of the distance of scores for `"soft_sort"`, positive.
-      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates, so that one
-        tau fits all scales. None does not.
+      scale: `"std"` divides the distances of each query by their standard deviation over valid candidates.
       num_samples: number of samples to average, for which Gumbel noise is added to the negative distances, after
         `scale` (relaxed Plackett-Luce samples). None: no noise.
       seed: two integers, the stateless seed of the noise; required with `num_samples`.

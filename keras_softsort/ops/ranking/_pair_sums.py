@@ -281,7 +281,7 @@ def _tile(rows: Items, columns: Items, options: PairOptions) -> tuple[Sums, tupl
 
 
 def _chosen(pairs: tf.Tensor, units: tf.Tensor, weights: tf.Tensor | tuple[()]) -> tf.Tensor:
-    """The weights of `pairs`, and 0 for what is no pair. `units` are the numbers for weights of 1."""
+    """The weights of `pairs`, and 0 for other entries. `units` are the numbers for weights of 1."""
     return tf.where(pairs, weights, 0) if tf.is_tensor(weights) else units
 
 

@@ -67,7 +67,7 @@ def _losses(lists: RankingLists, margin: float) -> tf.Tensor:
         is_pair = tf.logical_and(is_pair, tf.logical_and(lists.mask[:, :, tf.newaxis], lists.mask[:, tf.newaxis, :]))
     exponents = toward_one[:, :, tf.newaxis] + toward_zero[:, tf.newaxis, :]
     exponents = tf.where(is_pair, exponents, excluded(exponents.dtype))
-    # Relative to the largest exponent, or to 0, that of the 1 in the logarithm. The cost does not depend on it.
+    # Relative to the largest exponent, at least 0 for the 1 in the logarithm. The cost does not depend on it.
     peak = tf.stop_gradient(tf.nn.relu(tf.reduce_max(exponents, axis=[1, 2])))
     total = tf.reduce_sum(tf.exp(exponents - peak[:, tf.newaxis, tf.newaxis]), axis=[1, 2])
     return (peak + tf.math.log1p(total + tf.math.expm1(-peak))) * lists.mean_weights()

@@ -1,4 +1,4 @@
-"""ListNet: the cross-entropy of a softmax of the labels with that of the scores."""
+"""ListNet: the cross-entropy of the softmax of the labels with the softmax of the scores."""
 
 from __future__ import annotations
 

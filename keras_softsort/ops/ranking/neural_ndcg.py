@@ -77,16 +77,14 @@ def neural_ndcg_loss(
         the leading axes. As it goes to 0 the result becomes minus the NDCG.
       k: number of ranks that count; None for all.
       discount: as in `pl_rank_loss`.
-      method: the soft permutation, `"neural_sort"` or `"soft_sort"`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
+      method, power: as in `soft_values`, but `method` is `"neural_sort"` or `"soft_sort"`.
       num_iterations: maximum number of Sinkhorn iterations. They are made in equal rounds of up to 8, after each of
         which a list stops if its row sums are within 1e-6 of 1. 0 skips the normalization.
       hard: whether the value is that of the exact order of the scores (ties in the order of the items), with the
         gradient of the soft one.
       stochastic: whether to add Gumbel noise to the scores and take the mean over samples. With `noise_scale=1` and as
         tau goes to 0, the value is minus the expected NDCG of Plackett-Luce orders.
-      num_samples: number of samples, if `stochastic`.
-      noise_scale: factor of the noise, at least 0, if `stochastic`.
+      num_samples, noise_scale: number of samples, and factor of the noise, at least 0, if `stochastic`.
       seed: two integers, the stateless seed of the noise; required if `stochastic`.
 
     Returns:

@@ -84,9 +84,7 @@ def neural_sort_cross_entropy_loss(
       label_tau: None for the exact order of the labels, or a positive number: the target is the NeuralSort of the
         labels at this temperature, so that items with similar labels share ranks.
       stochastic: whether to add Gumbel noise to the scores and take the mean over samples: stochastic NeuralSort.
-      num_samples: number of samples, if `stochastic`.
-      noise_scale: factor of the noise, at least 0, if `stochastic`.
-      seed: two integers, the stateless seed of the noise; required if `stochastic`.
+      num_samples, noise_scale, seed: as in `neural_ndcg_loss`.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists whose labels are all 0 give 0, and so do empty
@@ -119,7 +117,7 @@ def _neural_sort_cross_entropies(lists: RankingLists, label_tau: float | None) -
     else:
         shares = dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
     log_weights = dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
-    # Not those of excluded items.
+    # Logarithms of excluded items are left out.
     shares = _weighted(lists, shares)
     log_weights = tf.where(tf.not_equal(shares, 0), log_weights, tf.zeros_like(log_weights))
     losses = cross_entropies(lists, shares, log_weights)

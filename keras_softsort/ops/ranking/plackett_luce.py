@@ -82,8 +82,7 @@ def plackett_luce_loss(
       discount: the weight of the term of rank r: None, 1; `"log2"`, 1 / log2(1 + r); `"reciprocal"`, 1 / r;
         `"exponential"`, (2^(m - r) - 1) / (2^(m - 1) - 1), as in p-ListMLE; or a function of a tensor of ranks. This is
         position-aware ListMLE. Tied items have the mean of their ranks' weights.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+      mask, weights: as in `mean_squared_loss`.
 
     Returns:
       `[...]` in the dtype of `scores`, not divided by the list size. Masked items are left out. Empty lists give 0. An

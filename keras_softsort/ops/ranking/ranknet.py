@@ -49,10 +49,11 @@ def ranknet_loss(
         RankNet's sigma is 1 / tau.
       lambda_weight: the metric whose change weights a pair: `"ndcg"`, `"dcg"`, `"mrr"`, `"map"` or `"label_diff"`; or a
         `losses.LambdaWeight`, which has the formulas and options; None for 1.
-      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` they cost `(C_ij + C_ji) / 2`,
-        times the mean weight of the two items; with a lambda weight they cost 0.
+      ties: rule for pairs of equal labels. `"ignore"` leaves them out. With `"half"` (the target 1/2) they cost
+        `(C_ij + C_ji) / 2`, times the mean weight of the two items; with a lambda weight they cost 0.
       normalization: divisor of the sum over pairs. `"pairs"`: their number. `"list"`: the number of items. `"none"`: 1.
-        `"auto"`: `"none"` with a lambda weight, else `"pairs"`. Weights do not change it.
+        `"auto"`: `"none"` with a lambda weight, since with the mean over pairs long lists would count less, else
+        `"pairs"`. Weights do not change it.
       mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`, not negative; a pair has the weight of its more relevant item.
 

@@ -25,11 +25,11 @@ def per_segment(
 ) -> tf.Tensor:
     """Apply a loss or metric to each list of a flat batch of rows: those with the same segment id are a list.
 
-    It serves every function `function(scores, labels, *, mask, weights, **options)` that returns a number per list, of
-    `ops` or your own. `lists="groups"` is the same for `losses` and `metrics`.
+    Use it for flat batches outside Keras; `losses` and `metrics` do the same with `lists="groups"`.
 
     Args:
-      function: such a function, for example `ops.softmax_loss` or `ops.ndcg`.
+      function: `function(scores, labels, *, mask, weights, **options)`, which returns a number per list, such as
+        `ops.softmax_loss`, `ops.ndcg` or your own.
       scores: floating-point `[rows]`, or `[rows, m]` for functions of logits.
       labels: numbers `[rows]`, or `[rows, topics]`.
       segments: integers `[rows]`, the list of each row. Rows of a list keep their order and need not be adjacent.

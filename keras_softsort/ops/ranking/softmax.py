@@ -56,8 +56,7 @@ def softmax_loss(
         by its gain times the discount of the item's rank in the current order. `"ndcg"` and `"mrr"` also divide by the
         ideal DCG, the only number that `k` changes.
       poly_epsilon: factor of the first term of PolyLoss, `1 - p_i`, which adds to the gradient of likely items.
-      mask: bool `[..., n]`, True for valid items.
-      weights: numbers that broadcast against `[..., n]`; they multiply the terms of the sum.
+      mask, weights: as in `mean_squared_loss`.
 
     Returns:
       `[...]` in the dtype of `scores`. Masked items are left out. Lists without a label above 0, and empty lists, give

@@ -41,10 +41,9 @@ def spearman_loss(
     ranks of the scores and q the ranks of the labels (tied ones have their mean rank). See `SpearmanLoss` for its use.
 
     Args:
-      scores, tau, method, power: as in `soft_rank`; scores are finite. As tau goes to 0 the soft ranks become exact,
-        and tied scores have their mean rank.
+      scores, tau, method, power, mask: as in `soft_rank`; scores are finite. As tau goes to 0 the soft ranks become
+        exact, and tied scores have their mean rank.
       labels: numbers `[..., n]` of any sign.
-      mask: bool `[..., n]`, True for valid items.
       weights: numbers that broadcast against `[..., n]`. A list has the mean weight of its items.
 
     Returns:

@@ -224,7 +224,7 @@ def _in_range(relative: tf.Tensor, weights: tf.Tensor | None, choices: SummedCho
     terms = tf.exp(relative)
     others = choices.others(terms)
     left = others + terms
-    counts = tf.sign(left)  # 0 where no item is left, whose cost is that of 0 / 1
+    counts = tf.sign(left)  # 0 where no item is left; the quotient is then 0 / 1
     # log(left / term) would lose the digits of small costs.
     costs = tf.math.log1p(others / (terms + (1 - counts)))
     weights = counts if weights is None else weights * counts

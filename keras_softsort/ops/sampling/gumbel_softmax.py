@@ -37,10 +37,11 @@ def gumbel_softmax(
 ) -> tf.Tensor:
     """Draw soft one-hot samples, `softmax((logits + Gumbel noise) / tau)`, or soft k-hot samples of k items.
 
-    With `k=1` a sample has the distribution of `tfd.RelaxedOneHotCategorical(tau, logits)`. As tau goes to 0, a sample
-    becomes the k-hot vector of the k largest keys, which are `logits + Gumbel noise`: k items drawn one after another
-    without replacement, with probabilities proportional to exp(logits) (Plackett-Luce). Gradients flow through each
-    sample (reparameterized). For k > 1 there are two relaxations of the k-hot vector:
+    Use it to choose k of n items at random, with a gradient. With `k=1` a sample has the distribution of
+    `tfd.RelaxedOneHotCategorical(tau, logits)`. As tau goes to 0, a sample becomes the k-hot vector of the k largest
+    keys, which are `logits + Gumbel noise`: k items drawn one after another without replacement, with probabilities
+    proportional to exp(logits) (Plackett-Luce). Gradients flow through each sample (reparameterized). For k > 1 there
+    are two relaxations of the k-hot vector:
 
     - `method="threshold"`: `sigmoid((keys - t) / tau)`, with the threshold t for which they sum to k. None exceeds 1.
     - `method="successive_softmax"`: the published relaxed subset. It starts from `alpha = keys`, computes

@@ -1,4 +1,4 @@
-"""Sums of exponentials of any range: of a list, and of what is left of it when items are chosen one after another."""
+"""Sums of exponentials of any range: of a list, and of its remaining items when they are chosen one by one."""
 
 from __future__ import annotations
 

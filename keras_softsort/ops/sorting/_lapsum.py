@@ -56,7 +56,7 @@ def _distribution(distance: tf.Tensor) -> tf.Tensor:
 
 
 def _reachable(lists: Lists, k: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """The k [L, 1] of which there is a threshold; any number for k >= counts, where it is not used."""
+    """Cut k [L, 1] to where a threshold exists: below the number of valid items. A cut k is not used."""
     return tf.minimum(tf.cast(k, dtype), tf.maximum(tf.cast(lists.valid_counts(), dtype), 1) - 0.5)
 
 
@@ -153,7 +153,7 @@ def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tenso
     count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)
     total = tf.reduce_sum(tf.cast(valid, tf.int32), axis=1, keepdims=True)
     left, right = tf.maximum(count - 1, 0), tf.minimum(count, tf.maximum(total - 1, 0))
-    # Each contains the 1 of its own rank, if any is valid.
+    # A sum includes the 1 of its own rank. In lists without valid items the sums are 0, and become 1.
     left_sum, right_sum = (tf.maximum(take(sums, rank), 1) for sums, rank in ((before, left), (after, right)))
     left_end, right_end = take(positions, left), take(positions, right)
     count, total = (tf.cast(each, positions.dtype) for each in (count, total))

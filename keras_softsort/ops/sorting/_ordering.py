@@ -38,7 +38,7 @@ class Lists:
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
 
     def in_deviations(self) -> Lists:
-        """These lists with differences of scores, in their standard deviations; order and ties are those of scores."""
+        """These lists with differences of scores in their standard deviations. Order and ties are still the scores'."""
         return dataclasses.replace(self, scores=in_deviations(self.scores, self.mask, from_origin=True))
 
     def of_valid(self, values: tf.Tensor) -> tf.Tensor:
@@ -86,7 +86,7 @@ class OrderedLists(Lists):
     def completed_membership(
         self, shares: tf.Tensor, positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor
     ) -> tf.Tensor:
-        """The memberships in the k [B, 1] largest, of which `shares` [B, n] are right if more than k items are valid.
+        """The memberships in the k [B, 1] largest: `shares` [B, n] if more than k items are valid.
 
         Otherwise valid items get 1, and masked ones share the rest evenly. All arguments are in the same order.
         """

@@ -107,7 +107,7 @@ class SortArguments(NamedTuple):
         return moved_axis(tensor, end + 1 + self.axis, end)
 
     def with_list_axis_back(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Move the list axis of a result to where the scores had it. Axes behind it, as that of items, stay last."""
+        """Move the list axis of a result to where the scores had it. Axes behind it, such as the items', stay last."""
         end = self.scores.shape.rank - 1
         return moved_axis(tensor, end, end + 1 + self.axis)
 

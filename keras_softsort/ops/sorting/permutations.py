@@ -79,8 +79,9 @@ def soft_sort(
 ) -> tf.Tensor:
     """Compute the soft permutation matrix of SoftSort, `P[..., rank, item]`: `P @ scores` are softly sorted scores.
 
-    Row i of P is `softmax_j(-|sort(s)_i - s_j|^power / tau)`. For the sorted values, which other libraries call
-    `soft_sort`, see `soft_values`. The shape, masked items, ties, empty lists, errors and cost are as in `neural_sort`.
+    Use it in place of `neural_sort` if tau should not depend on the list size. Row i of P is
+    `softmax_j(-|sort(s)_i - s_j|^power / tau)`. For the sorted values, which other libraries call `soft_sort`, see
+    `soft_values`. The shape, masked items, ties, empty lists, errors and cost are as in `neural_sort`.
 
     Args:
       scores, top_k, hard, mask, direction, scale, axis: as in `neural_sort`.

@@ -31,8 +31,9 @@ def soft_quantile(
 ) -> tf.Tensor:
     """Compute soft quantiles of each list: softly sorted values, interpolated linearly between ranks as in NumPy.
 
-    For m valid items, their softly sorted values v (`soft_values`) in ascending order, and `h = (m - 1) q`, the
-    quantile is `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
+    Use it for medians and quantiles inside a model or a loss. For m valid items, their softly sorted values v
+    (`soft_values`) in ascending order, and `h = (m - 1) q`, the quantile is
+    `v[floor(h)] + (h - floor(h)) (v[floor(h) + 1] - v[floor(h)])`. `q=0.5` is the median.
 
     Args:
       scores, tau, power, mask, scale: as in `soft_values`.

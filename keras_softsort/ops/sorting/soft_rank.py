@@ -39,13 +39,11 @@ def soft_rank(
     over all valid j, with the Laplace distribution function F: the expected ranks with Laplace noise.
 
     Args:
-      scores, scale: as in `neural_sort`.
+      scores, power, mask, scale: as in `soft_values`.
       tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Its unit is scores
         times list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, and scores for the others.
       method: `"neural_sort"`, `"soft_sort"`, `"projection"`, `"projection_kl"` or `"lapsum"`.
-      power: exponent of the distance of scores for `"soft_sort"`, positive.
       hard: whether to return exact ranks, with the gradient of the soft ones. Tied items are ranked in their order.
-      mask: bool `[..., n]`, True for valid items.
       direction: `"DESCENDING"` gives the largest score rank 1, `"ASCENDING"` the smallest.
       axis: the axis of the n items in `scores`, `mask` and the ranks.
 

@@ -39,7 +39,7 @@ def soft_values(
     of a projection by Kullback-Leibler divergence; ascending values are then not the reverse of descending ones.
 
     Args:
-      scores: floating-point `[..., n]`.
+      scores, mask: as in `neural_sort`.
       tau: temperature, positive: a number, or a tensor that broadcasts against the leading axes. Unit: scores times
         list size for `"neural_sort"`, scores to the `power` for `"soft_sort"`, **one over** scores for projections.
       method: `"neural_sort"`, `"soft_sort"`, `"projection"` or `"projection_kl"`.
@@ -47,7 +47,6 @@ def soft_values(
       values: `[..., n]` or `[..., n, d]`, in the dtype of `scores`; None sorts the scores themselves.
       top_k: number of first values to compute; None computes all.
       hard: whether to return exactly sorted values, with the gradient of the soft ones. Tied items keep their order.
-      mask: bool `[..., n]`, True for valid items.
       direction: order of the scores, `"DESCENDING"` or `"ASCENDING"`.
       scale: `"std"` divides the scores of each list by their standard deviation, so that one tau fits all scales.
         Values keep their scale.

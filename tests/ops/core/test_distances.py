@@ -1,4 +1,4 @@
-"""Distances of embeddings: padding and what is not finite change nothing for the others."""
+"""Distances of embeddings: padding, and embeddings that are not finite, do not affect the others."""
 
 import numpy as np
 import pytest

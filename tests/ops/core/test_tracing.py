@@ -31,7 +31,7 @@ def test_is_compiled(jit):
 
 
 class Squares:
-    """An operator that counts how often its Python code and that of its gradient run."""
+    """An operator that counts the runs of its Python code and of its gradient's."""
 
     def __init__(self):
         self.traces, self.gradients = 0, 0

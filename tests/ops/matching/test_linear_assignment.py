@@ -153,7 +153,7 @@ def test_matrices_of_float32_are_not_held_in_float64(target):
 @pytest.mark.slow
 def test_xla_of_unknown_shapes():
     run = tf.function(linear_assignment, input_signature=MATRICES, jit_compile=True)
-    for shape in [(3, 5, 4), (2, 3, 0)]:  # each of which XLA compiles anew
+    for shape in [(3, 5, 4), (2, 3, 0)]:  # XLA compiles each shape anew
         scores = RANDOM.normal(size=shape)
         check_best(scores, run(scores))
 

@@ -54,7 +54,7 @@ def test_value_and_gradients_in_every_mode(kind, mode):
     [("square", 1), ("both masks", 2), ("square", 33), pytest.param("both masks", 70, marks=pytest.mark.nightly)],
 )
 def test_gradients_after_few_and_many_iterations(kind, num_iterations):
-    # 33 iterations are two segments of which potentials are kept, 70 are three.
+    # Potentials are kept per segment: 33 iterations have two segments, and 70 have three.
     check(kind, "op_by_op", 0.5, num_iterations)
 
 
@@ -277,7 +277,7 @@ def test_memory_does_not_grow_with_iterations():
 
 @pytest.mark.slow
 def test_gradient_at_convergence_is_the_implicit_one():
-    """The gradient of 400 iterations is that of the fixed point, and so is that of more iterations."""
+    """400 iterations or more have the gradient of the fixed point."""
     weights = fixed_weights(SQUARE.shape)
 
     def gradient(num_iterations):

@@ -28,7 +28,7 @@ def test_neighbors_are_those_of_a_sort(distance, options):
 @pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.slow)])
 def test_few_references_have_the_neighbors_of_a_search(distance, jit_compile, monkeypatch):
-    """With copies, far from 0, and with queries that are NaN, infinite, too long, or zero."""
+    """References have copies and lie far from 0. Queries are NaN, infinite, too long, or zero."""
     references = np.float32(np.concatenate([1e4 + RNG.integers(0, 3, (60, 3)), RNG.normal(size=(27, 3))]))
     references[70] = 0
     references[82:] = references[[61, 62, 63, 64, 75]]
@@ -63,7 +63,7 @@ def test_votes(votes):
 
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.nightly)])
 def test_votes_of_infinite_distances(jit_compile):
-    """They count evenly if all are infinite, and not at all beside a finite one; the gradient is finite."""
+    """Infinite distances count evenly if all are infinite, and not at all beside a finite one."""
 
     @tf.function(jit_compile=jit_compile, autograph=False)
     def votes(distances):

@@ -97,7 +97,7 @@ def test_what_is_one_tile(shape, is_one):
     ("normalization", "counts"), [("auto", True), ("pairs", True), ("list", False), ("none", False)]
 )
 def test_pairs_are_counted_only_where_they_divide(normalization, counts):
-    """The count is a sum over all pairs, beside that of the costs and two of derivatives. Nothing is sorted."""
+    """There are four sums over all pairs: counts, costs and two of derivatives. Nothing is sorted."""
     lists = tf.TensorSpec([2, 6], tf.float32)
     loss = tf.function(lambda scores, labels: ks.ops.ranknet_loss(scores, labels, normalization=normalization))
     kinds = [operation.type for operation in loss.get_concrete_function(lists, lists).graph.get_operations()]

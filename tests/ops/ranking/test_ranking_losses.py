@@ -51,7 +51,7 @@ def test_leading_axes(name):
     folded = [array.reshape(2, 2, 5) for array in (SCORES, LABELS, MASK, WEIGHTS)]
     found = LOSSES[name](folded[0], folded[1], mask=folded[2], weights=folded[3])
     assert found.shape == (2, 2), rules.AXES
-    if name not in NOISY:  # whose noise is of the whole batch
+    if name not in NOISY:  # their noise is drawn for the whole batch
         np.testing.assert_allclose(found, whole.reshape(2, 2), rtol=1e-9, atol=1e-12, err_msg=rules.AXES)
         one = LOSSES[name](SCORES[3], LABELS[3], mask=MASK[3], weights=WEIGHTS[3])
         assert one.shape == (), rules.AXES
@@ -91,7 +91,7 @@ def test_masked_junk_changes_nothing(name):
     weights = np.where(MASK, WEIGHTS, 5.0)
     for mode in ("op_by_op", "unknown_shape"):
         if mode == "unknown_shape" and name in NOISY:
-            continue  # the noise is another; its gradient is checked eagerly
+            continue  # its noise differs here; the gradient is checked eagerly
         found, (slopes,) = run(name, scores, labels, weights, mode=mode)
         np.testing.assert_allclose(found, value, rtol=1e-9, err_msg=rules.PADDING)
         np.testing.assert_allclose(slopes, gradient, rtol=1e-7, atol=1e-12, err_msg=rules.PADDING)

@@ -88,7 +88,7 @@ def test_second_derivatives_are_those_of_all_pairs(size):
 def test_the_temperature_has_its_gradient():
     scores = tf.constant(np.random.default_rng(2).uniform(0, 4, size=(2, 300)), tf.float32)  # up to 10 temperatures
     found = []
-    for dtype in (tf.float32, tf.float64):  # by 32 nodes, and in float64 by all pairs
+    for dtype in (tf.float32, tf.float64):  # float32 takes 32 nodes, and float64 all pairs
         x, tau = tf.cast(scores, dtype), tf.constant([[0.4], [2.0]], dtype)
         with tf.GradientTape() as tape:
             tape.watch(tau)
@@ -144,7 +144,7 @@ def test_gradients_of_scores_and_tau_share_their_sums(counts):
         tape.watch([scores, tau])
         ranks = sigmoid_ranks(scores, tau, tf.constant(mask))
     tape.gradient(ranks, [scores, tau])
-    assert len(counts) == 2  # one of the ranks, and one of both gradients
+    assert len(counts) == 2  # one for the ranks, and one for both gradients
 
 
 @pytest.mark.parametrize("count", [20, 32, 66, module.MAX_COUNT])

@@ -86,7 +86,7 @@ def test_gradients(k, masked):
 
 
 def test_an_item_that_is_almost_sure():
-    """In float32 its weight is 1, and log(1 - p) by way of p would be -inf."""
+    """In float32 the weight p of the item is 1, so log(1 - p) computed from p would be -inf."""
     logits = np.array([[20.0, 0.0, -1.0, 1.0]])
     wanted = subset_oracles.relaxed_subset(logits + noise(logits.shape, tf.float32), 0.9, 2)
     assert 1.01 < wanted[0, 0] < 1.9  # chosen once more, with a weight that depends on what was left
@@ -174,7 +174,7 @@ def test_axis_is_the_last_one_moved(axis, hard):
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("k", [1, 2])
 def test_masked_items_are_as_if_impossible(k, hard):
-    """The result is that of the formula on valid items. The content of masked ones changes nothing."""
+    """The result equals the formula on the valid items. Masked items may hold anything."""
     mask = np.array([[True, False, True, True, False], [True] * 5, [False, True, True, False, False]])
     options = {"k": k, "hard": hard}
     value, of_logits, of_tau = sample_and_gradients(tf.constant(LOGITS), TAU, mask=mask, **options)

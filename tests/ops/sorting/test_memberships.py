@@ -148,7 +148,7 @@ def test_bad_numbers_per_list(k, error, message):
 @pytest.mark.parametrize("method", ["soft_sort", "neural_sort", "lapsum", "projection", "projection_kl"])
 @pytest.mark.parametrize("unknown", [False, True])
 def test_counts_as_tensors_are_those_as_integers(method, unknown):
-    """Also where fewer than k items are valid, and in lists that have a score that is not finite."""
+    """Lists with fewer than k valid items, or with a score that is not finite, are no exception."""
     scores = tf.constant([[0.5, -1.0, 2.0, 1.0], [0.1, 0.2, 0.3, 0.4], [np.nan, 1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
     mask = tf.constant([[True, True, False, False], [True] * 4, [True, True, False, False], [False] * 4])
 

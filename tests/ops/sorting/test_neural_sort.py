@@ -81,7 +81,7 @@ def test_float32_has_its_digits(jit_compile, masked):
 
 
 def test_a_masked_item_costs_the_others_nothing_when_cold():
-    """It is farther from a row's logits than the valid items are, in units of a low temperature."""
+    """At a low temperature a masked item is farther from a row's logits than the valid items are."""
     scores, mask = np.float32([[1, 3, 2, 0]]), np.array([[True, True, True, False]])
     found = ks.neural_sort(scores, 1e-6, mask=mask)
     np.testing.assert_array_equal(found[0], [[0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])

@@ -113,7 +113,7 @@ def test_power(power):
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_list_that_is_not_a_number(hard):
-    """It alone gives NaN, at its valid ranks and items."""
+    """Only this list gives NaN, at its valid ranks and items."""
     scores = tf.constant(np.where(np.arange(5) == 2, [[np.nan], [0.2]], SCORES))
     values = ks.soft_values(scores, TAU, top_k=4, hard=hard, mask=MASK).numpy()
     assert np.isnan(values[0, :3]).all()

@@ -56,7 +56,7 @@ def is_as_exact(found, formula, wanted):
 @pytest.mark.parametrize("tau", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("size", [16, 50, 128, 1000])
 def test_neural_sort_is_as_exact_as_its_formula_on_centered_scores(size, tau, offset):
-    """Also in a graph, whose optimizer regroups what it takes for products of constants."""
+    """A graph is as exact, although its optimizer regroups products of constants."""
     # Multiples of 1 / 8, so that the offset changes no difference.
     scores = np.round(8 * np.random.default_rng(size).normal(size=size)).astype(np.float32) / 8
     if not offset:

@@ -29,7 +29,7 @@ def constructor_arguments(cls):
         if base.__module__.startswith("keras_softsort") and "__init__" in vars(base):
             parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
             found.update({p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD})
-    found.pop("options", None)  # by which the base class of losses gets the arguments of the others
+    found.pop("options", None)  # the base class of losses gets its subclasses' arguments by it
     return found
 
 
@@ -129,7 +129,7 @@ class Loss(KerasObject):
 
     @property
     def takes_lists(self):
-        """Whether it is a loss of lists of which items may be padding."""
+        """Whether it is a loss of lists whose items may be padding."""
         return self.takes in {"scores", "permutation", "logits"}
 
     def truth(self, labels, scores, weights=None, frozen=None, **arguments):

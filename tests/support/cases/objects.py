@@ -40,7 +40,7 @@ def first_of_class(cases):
 
 
 def needed(cases):
-    """The last of each class, most of which learn their temperature, and the first of some; with everything, all."""
+    """The last case of each class, which mostly learns its temperature, and the first of some; every case nightly."""
     if EVERYTHING:
         return cases
     last, first = {case.cls: case for case in cases}.values(), first_of_class(cases)

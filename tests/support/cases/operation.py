@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 N = 5
-# Lists for which every method does without its matrix, in blocks of which the last one is not full.
+# Lists so long that every method avoids its matrix, in blocks. The last block is not full.
 LONG = 2048 + 3
 
 

@@ -45,7 +45,7 @@ def request(sizes=(2, 5, 0, 4), n=5, seed=0):
 
 
 def expected(documents, sizes, query=None, item_ids=None, top_k=None):
-    """Every output, list by list, from what is in a list alone."""
+    """Every output, list by list, from the items of that list only."""
     b, n = documents.shape[:2]
     lowest = np.finfo(np.float32).min
     found = {"scores": np.full([b, n], lowest, np.float32), "order": np.full([b, n], -1)}

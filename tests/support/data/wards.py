@@ -6,7 +6,7 @@ from sklearn.datasets import load_diabetes
 
 
 def wards(count, seed, sizes=(2, 7)):
-    """Lists of standardised measurements [n, 10] and grades [n] from 0 to 4.
+    """Lists of standardized measurements [n, 10] and grades [n] from 0 to 4.
 
     The patients are those of scikit-learn's diabetes data, the grades the fifths of how far their disease had
     progressed a year later.

@@ -1,4 +1,4 @@
-"""Float64 truth for soft and hard nearest neighbours, a query at a time, from the published formulas."""
+"""Float64 truth for soft and hard nearest neighbors, one query at a time, from the published formulas."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def list_loss(
     keep=None,
     **swaps,
 ):
-    """One list; `frozen` are the scores that lambda weights go by, those of the loss if `None`."""
+    """One list. Lambda weights use the scores `frozen`; `None` takes the scores of the loss."""
     kept = [j for j in range(len(labels)) if (labels[j] >= 0 if keep is None else keep[j])]
     y, s = [float(labels[j]) for j in kept], [float(scores[j]) for j in kept]
     w = [1.0 if weights is None else float(weights[j]) for j in kept]

@@ -7,7 +7,7 @@ from support.oracles.plackett_luce import choice_log_probs
 
 
 def reward(order, rewards, rank_weights):
-    return sum(weight * rewards[item] for weight, item in zip(rank_weights, order, strict=False))
+    return sum(weight * rewards[item] for weight, item in zip(rank_weights, order[: len(rank_weights)], strict=True))
 
 
 def estimate(scores, order, rewards, rank_weights):
@@ -37,7 +37,7 @@ def expected_loss(labels, scores, weights, *, k=None, gain="exponential", discou
     rank_weights = (discounts[discount] if isinstance(discount, str) else np.array(discount))[: len(ranks)][:k]
     if not gains.any():
         return 0.0, gradient
-    best = sum(weight * own for weight, own in zip(rank_weights, np.sort(gains)[::-1], strict=False))
+    best = np.dot(rank_weights, np.sort(gains)[::-1][: len(rank_weights)])
     value, gradient[kept] = plackett_luce.expected(
         scores[kept], lambda order: -reward(order, (weights[kept] * gains), rank_weights)
     )

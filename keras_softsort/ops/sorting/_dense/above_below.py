@@ -21,7 +21,7 @@ class ComparedItems:
     above: tf.Tensor  # [B, j, k]: 1 where item k is valid and above j, -1 where it is valid and below j, else 0
 
     def balance(self) -> tf.Tensor:
-        """The number of items above each item less that of items below it: [B, n]."""
+        """The number of items above each item minus the number below it: [B, n]."""
         return tf.reduce_sum(self.above, axis=2)
 
     def sums(self, values: tf.Tensor) -> tf.Tensor:

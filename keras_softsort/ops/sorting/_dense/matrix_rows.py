@@ -17,7 +17,7 @@ class MatrixRows(NamedTuple):
 
     lists: Lists
     ranks: tf.Tensor  # [B or 1, r] int32
-    whole: tf.Tensor  # [B, n, n], of which entries between a valid and a masked item do not count
+    whole: tf.Tensor  # [B, n, n]; entries between a valid and a masked item do not count
 
     def matrix(self, log: bool = False) -> tf.Tensor:
         """The rows, or their logarithms, `excluded` where no weight is: [B, r, n]."""

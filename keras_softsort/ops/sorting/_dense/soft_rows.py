@@ -22,7 +22,7 @@ from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists
 class Layout(NamedTuple):
     """The order of axes in a tensor of all pairs of a rank and an item."""
 
-    ranks: int  # the axis of the ranks; the other one of 1 and 2 is that of the items
+    ranks: int  # the axis of the ranks, 1 or 2; the other one has the items
 
     def of_ranks(self, values: tf.Tensor) -> tf.Tensor:
         """Expand `values` [B, r] of ranks to pairs."""

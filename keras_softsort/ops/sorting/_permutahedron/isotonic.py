@@ -69,9 +69,9 @@ class _Solved(NamedTuple):
     first: tf.Tensor  # of its block
     last: tf.Tensor
     head: tf.Tensor  # the block's first number
-    level: tf.Tensor  # the block's, less `head`
+    level: tf.Tensor  # level of the block, minus `head`
     after: tf.Tensor  # statistic of the run from here to the half's end
-    before: tf.Tensor  # that of the run from the half's start to here
+    before: tf.Tensor  # statistic of the run from the half's start to here
 
 
 def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tensor, tf.Tensor]:
@@ -175,7 +175,7 @@ def _pooled(x: tf.Tensor, origin: tf.Tensor, stop: tf.Tensor, level: Level) -> t
     positions = tf.range(tf.size(x))
 
     def below_next(blocks: PooledBlocks) -> tf.Tensor:
-        """Whether each position is the last of a block whose level is below that of the next one."""
+        """Whether each position ends a block whose level is below the next block's."""
         head = take(x[tf.newaxis], blocks.first)
         levels = level.of_blocks(x - head, blocks) + level.of_positions(blocks.first - origin, blocks.last - origin)
         # Without the last position, which has no next one.

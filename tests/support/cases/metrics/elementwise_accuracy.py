@@ -5,7 +5,7 @@ import numpy as np
 import keras_softsort as ks
 from support.cases.keras_case import Metric
 
-ORACLE = np.mean  # of the places whether they are right
+ORACLE = np.mean  # the share of right places
 METRICS = [
     Metric(
         ks.ElementwiseAccuracy,

@@ -3,7 +3,7 @@
 import keras_softsort as ks
 from support.cases.keras_case import Metric
 
-ORACLE = all  # of the places whether they are right
+ORACLE = all  # whether all places are right
 METRICS = [
     Metric(
         ks.PermutationAccuracy,

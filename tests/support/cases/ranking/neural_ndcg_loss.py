@@ -13,7 +13,7 @@ LOSSES = [
         ks.NeuralNDCGLoss,
         [
             {"tau": 2.0, "k": 3, "gain": "linear", "num_iterations": 4, "reduction": "sum", "name": "mine"},
-            # Noise so small that what is drawn does not show: a loss has no weight that could repeat it elsewhere.
+            # Noise too small to show: a loss has no weight by which another loss could draw the same noise.
             {
                 "method": "soft_sort",
                 "power": 2.0,

@@ -26,7 +26,7 @@ LOSSES = [
         has_frozen_scores=True,
         grows_with_scores=True,
         overflows_at=1e38,
-        quick_modes=(),  # in XLA and of unknown shape several together
+        quick_modes=(),  # XLA and unknown shapes run several losses together
         values={
             "hinge": {},
             "hinge, list": {"tau": 0.5, "normalization": "list", "lambda_weight": "ndcg"},

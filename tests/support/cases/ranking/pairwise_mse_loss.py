@@ -25,7 +25,7 @@ LOSSES = [
         has_frozen_scores=True,
         grows_with_scores=True,
         overflows_at=1e18,  # its square
-        quick_modes=(),  # in XLA and of unknown shape several together
+        quick_modes=(),  # XLA and unknown shapes run several losses together
         values={
             "squared": {"tau": 2.0},
             "squared, weighted": {"normalization": "none", "lambda_weight": "label_diff"},

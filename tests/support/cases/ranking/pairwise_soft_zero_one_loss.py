@@ -23,7 +23,7 @@ LOSSES = [
         oracle=ORACLE,
         has_frozen_scores=True,
         overflows_at=1e38,
-        quick_modes=(),  # in XLA and of unknown shape several together
+        quick_modes=(),  # XLA and unknown shapes run several losses together
         values={
             "zero-one": {"tau": 2.0},
             "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"},

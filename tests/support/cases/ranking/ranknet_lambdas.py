@@ -7,7 +7,7 @@ from support.cases.of_scores import LABELS, OfScores
 from support.cases.operation import SCORES, N, Operation
 from support.oracles import pairs as oracles
 
-ORACLE = oracles.list_loss  # of which they are the gradient
+ORACLE = oracles.list_loss  # the lambdas are its gradient
 OPERATIONS = [
     Operation(
         "ranknet_lambdas", lambda s: ks.ops.ranknet_lambdas(s, tf.range(2.0 * N)[::2] + s), SCORES, forward_only=True

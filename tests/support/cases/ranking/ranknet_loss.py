@@ -38,7 +38,7 @@ LOSSES = [
         has_frozen_scores=True,
         grows_with_scores=True,
         overflows_at=1e38,
-        quick_modes=(),  # of unknown shape as an operator
+        quick_modes=(),  # unknown shapes run with the operator
         values={
             **by_name("ranknet", *OPTIONS),
             "label_diff": {"lambda_weight": "label_diff"},

@@ -15,7 +15,7 @@ LOSSES = [
         oracle=ORACLE,
         grows_with_scores=True,
         costs_without_relevance=True,
-        quick_modes=(),  # in XLA with the other losses of items
+        quick_modes=(),  # XLA runs it together with the other losses of items
         values={"sigmoid": {}, "sigmoid sum": {"normalization": "none"}},
     )
 ]

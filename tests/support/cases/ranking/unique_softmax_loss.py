@@ -13,7 +13,7 @@ LOSSES = [
         oracle=ORACLE,
         labels="relevance",
         grows_with_scores=True,
-        quick_modes=(),  # of unknown shape as an operator
+        quick_modes=(),  # unknown shapes run with the operator
         values={"unique softmax": {"tau": 2.0}, "unique softmax linear": {"gain": "linear"}},
     )
 ]
