@@ -73,6 +73,18 @@ def add_scalar_weight(layer: Any, name: str, value: float, *, trainable: bool = 
     )
 
 
+def mask_of_call(inputs: Any, mask: Any) -> Any:
+    """The `mask` that a layer was called with, or else the Keras masks of its inputs, None if no input has one.
+
+    Keras 3 hands them to a layer only if its call has no other tensor, such as `training` or a second mask.
+    """
+    if mask is not None or not IS_KERAS_3:
+        return mask
+    if all(getattr(each, "_keras_mask", None) is None for each in tf.nest.flatten(inputs)):
+        return None
+    return tf.nest.map_structure(lambda each: getattr(each, "_keras_mask", None), inputs)
+
+
 def build_self_attention(layer: Any, shape: tuple[int | None, ...]) -> None:
     """Build a `MultiHeadAttention` of a sequence on itself, before it is called."""
     if IS_KERAS_3:

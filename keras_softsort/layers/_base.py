@@ -9,7 +9,15 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, exp_of_weight, keras, layer_shape, number_of
+from keras_softsort._keras.compat import (
+    IS_KERAS_3,
+    add_scalar_weight,
+    exp_of_weight,
+    keras,
+    layer_shape,
+    mask_of_call,
+    number_of,
+)
 from keras_softsort._keras.options import KeepsOptions
 from keras_softsort.ops.core.axes import of_all_entries
 from keras_softsort.ops.core.temperature import temperature_per_example
@@ -98,6 +106,7 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
         """The inputs without the temperature, the temperature (a scalar or [batch]), and the mask or masks."""
         if any(each is None for each in (inputs if isinstance(inputs, (list, tuple)) else [inputs])):
             raise TypeError(f"{self.name}: the input must be a tensor or a list of tensors, got {inputs!r}")
+        mask = mask_of_call(inputs, mask)
         inputs, tau = _split(inputs, self.num_inputs)
         return inputs, self.tau if tau is None else tf.reshape(tau, [-1]), self.split_mask(mask)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._keras.compat import build_self_attention, keras, layer_shape
+from keras_softsort._keras.compat import build_self_attention, keras, layer_shape, mask_of_call
 from keras_softsort._keras.options import KeepsOptions
 from keras_softsort.layers._base import known_shape
 
@@ -175,6 +175,7 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
         """`[batch, n, d]` to `[batch, n, head_size]`."""
+        mask = mask_of_call(inputs, mask)
         features = arguments.dense_tensor("features", inputs)
         attended = None
         if mask is not None:
@@ -224,6 +225,7 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> tf.Tensor:
         """`[batch, n, d]` to the same shape."""
+        mask = mask_of_call(inputs, mask)
         features = tf.convert_to_tensor(inputs)
         if mask is None:
             return super().call(features, training=training)

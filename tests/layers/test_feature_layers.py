@@ -208,6 +208,13 @@ def test_batch_normalization_of_valid_items(mode):
     np.testing.assert_allclose(layer(x[:1, :2]), layer(x, mask=MASK)[:1, :2], rtol=1e-5, atol=1e-6)
 
 
+def test_batch_normalization_beside_another_tensor_takes_the_mask_of_keras():
+    x, layer = features(), ks.layers.MaskedBatchNormalization()
+    x[~MASK] = models.PAD
+    wanted = layer(x, mask=MASK, training=True)
+    np.testing.assert_array_equal(layer(keras.layers.Masking(models.PAD)(x), training=tf.constant(True)), wanted)
+
+
 def test_batch_normalization_without_a_mask_is_that_of_keras():
     x = features()
     ours, theirs = ks.MaskedBatchNormalization(), keras.layers.BatchNormalization()

@@ -1,8 +1,11 @@
 """Every argument of every layer, mask propagation, and errors."""
 
+import inspect
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from support import models
 from support.cases import objects
 from support.cases.op_case import METHODS
 from support.oracles import sorting as oracles
@@ -134,6 +137,59 @@ def test_mask_handed_on(layer, wanted):
     assert (found is None) == (wanted is None)
     if wanted is not None:
         np.testing.assert_array_equal(found, wanted)
+
+
+ATTENTION = {"num_heads": 2, "head_size": 4, "dropout": 0.0}
+MASKED = {
+    **{case.cls.__name__: case.layers for case in objects.first_of_class(objects.LAYERS)},
+    "DocumentInteractionAttention": lambda: [models.Pairs(), ks.layers.DocumentInteractionAttention(**ATTENTION)],
+}
+
+
+def padded_features():
+    x = np.random.default_rng(1).normal(size=(3, 5, 3)).astype("float32")
+    x[:, 3:] = models.PAD
+    return x
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_another_tensor_in_the_call_keeps_the_mask_of_keras(name):
+    """Keras 3 hands a mask to a layer only beside a single tensor."""
+    *before, layer = [*models.head(), *MASKED[name]()]
+    takes_training = models.IS_KERAS_3 or "training" in inspect.signature(layer.call).parameters
+    is_false = {"training": tf.constant(False)} if takes_training else {}
+    x = inputs = padded_features()
+    symbolic = keras_input = keras.Input((5, 3))
+    for part in before:
+        inputs, symbolic = part(inputs), part(symbolic)
+    wanted = layer(inputs)
+    np.testing.assert_array_equal(layer(inputs, **is_false), wanted)
+    model = keras.Model(keras_input, layer(symbolic, **is_false))
+    np.testing.assert_allclose(model(tf.constant(x)), wanted, rtol=1e-5, atol=1e-6)
+    without = layer(tf.nest.map_structure(tf.identity, inputs))
+    assert not np.array_equal(without, wanted)
+
+
+@pytest.mark.parametrize("cls", [ks.SinkhornLayer, ks.GumbelSinkhornLayer], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("with_tau", [False, True])
+def test_a_column_mask_keeps_the_mask_of_keras(cls, with_tau):
+    x, columns = padded_features(), tf.constant([[True, False, True, True]] * 3)
+    parts = [keras.layers.Masking(models.PAD), keras.layers.Dense(4), cls()]
+    rows = tf.constant([[True] * 3 + [False] * 2] * 3)
+    logits = parts[1](parts[0](x))
+    tau = [tf.fill([3], 0.5)] if with_tau else []
+
+    def arguments(logits):
+        return [logits, *tau] if tau else logits
+
+    wanted = parts[2](arguments(tf.identity(logits)), mask=[rows, None] if tau else rows, column_mask=columns)
+    np.testing.assert_array_equal(parts[2](arguments(logits), column_mask=columns), wanted)
+    np.testing.assert_array_equal(wanted[..., 3:, :], 0)
+    inputs, column_mask = keras.Input((5, 3)), keras.Input((4,), dtype="bool")
+    symbolic = parts[1](parts[0](inputs))
+    model = keras.Model([inputs, column_mask], parts[2](symbolic, column_mask=column_mask))
+    wanted = parts[2](tf.identity(logits), mask=rows, column_mask=columns)
+    np.testing.assert_allclose(model([tf.constant(x), columns]), wanted, rtol=1e-5, atol=1e-6)
 
 
 @every_layer
