@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._keras.compat import IS_KERAS_3
 from keras_softsort._targets.lists import WeightedLosses, not_negative
 from keras_softsort._targets.queries import row_weights
 from keras_softsort.ops.core.axes import flatten_lists
@@ -109,7 +110,7 @@ def _of_all_layers(y_true: Any, y_pred: Any, sample_weight: Any, layer_axis: int
         return tf.tile(each, [leading[0], *[1] * (each.shape.rank - 1)]) if each.shape.rank else each
 
     predictions = [flatten_lists(each, each.shape.rank - 2) for each in leaves]
-    weights = None if sample_weight is None else repeated(tf.nest.flatten(sample_weight)[0])
+    weights = None if sample_weight is None else repeated(_of_one_tensor(sample_weight))
     return tf.nest.map_structure(repeated, y_true), tf.nest.pack_sequence_as(y_pred, predictions), weights, leading[0]
 
 
@@ -149,8 +150,18 @@ def _of_items(name: str, marks: Any, structure: Any) -> tf.Tensor:
 
 def _weights(sample_weight: Any, predictions: tf.Tensor, has_keras_mask: bool) -> tf.Tensor:
     """Return one weight per set [batch]."""
-    # Keras repeats the weights for each tensor of a nest.
-    weights = tf.nest.flatten(sample_weight)[0]
-    if has_keras_mask and weights is not None and len(weights.shape) == 2:
-        weights = tf.reduce_max(weights, axis=1)  # Keras 2 multiplies the weights by the Keras mask [batch, n]
+    weights = _of_one_tensor(sample_weight)
+    if has_keras_mask and weights is not None and not IS_KERAS_3:
+        # Keras 2 multiplies the weights by the Keras mask [batch, n].
+        weights = arguments.real_tensor("sample_weight", weights)
+        weights = tf.reduce_max(weights, axis=1) if weights.shape.rank == 2 else weights
     return row_weights(weights, predictions)
+
+
+def _of_one_tensor(sample_weight: Any) -> Any:
+    """The weights, which Keras repeats for each tensor of a nest. A list of numbers is no nest."""
+    while isinstance(sample_weight, Mapping) and sample_weight:
+        sample_weight = next(iter(sample_weight.values()))
+    first = next(iter(tf.nest.flatten(sample_weight)), 0.0)
+    is_number = first is not None and tf.TensorShape(getattr(first, "shape", ())).rank == 0
+    return sample_weight if is_number else first

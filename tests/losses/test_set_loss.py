@@ -213,6 +213,58 @@ def in_layers(layer_axis, seeds=(0, 1, 2)):
     return {"boxes": boxes, "classes": classes}, layers, dict(zip(("boxes", "classes"), stacked, strict=True))
 
 
+WEIGHTS = np.float32([0.0, 1.0, 2.0])
+
+
+def rows(keras_mask=False):
+    """Sets of one item, whose losses differ, and their loss."""
+    y, p = np.zeros([3, 1], np.float32), tf.constant([[1.0], [2.0], [3.0]])
+    if keras_mask:
+        p._keras_mask = tf.constant([[True]] * 3)
+    return ks.SetLoss(cases.squared_distances, cases.squared_errors, reduction="sum"), y, p
+
+
+@pytest.mark.parametrize("keras_mask", [False, True])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        WEIGHTS,
+        WEIGHTS.tolist(),
+        tuple(WEIGHTS.tolist()),
+        [tf.constant(each) for each in WEIGHTS],
+        WEIGHTS[:, None].tolist(),
+        {"a": WEIGHTS.tolist(), "b": WEIGHTS.tolist()},
+        {"a": {"b": WEIGHTS, "c": WEIGHTS}},
+        [WEIGHTS, WEIGHTS],
+    ],
+    ids=["array", "list", "tuple", "list of tensors", "column", "dictionary", "nested", "list of arrays"],
+)
+def test_weights_of_each_set_however_they_are_given(weights, keras_mask):
+    loss, y, p = rows(keras_mask)
+    np.testing.assert_allclose(loss(y, p, weights), 0 * 1 + 1 * 4 + 2 * 9)
+
+
+@pytest.mark.parametrize("keras_mask", [False, True])
+@pytest.mark.parametrize(("weight", "total"), [(2.0, 28), (np.float32(2), 28), (tf.constant(2.0), 28), (None, 14)])
+def test_one_weight_of_all_sets(weight, total, keras_mask):
+    loss, y, p = rows(keras_mask)
+    np.testing.assert_allclose(loss(y, p, weight), total)
+
+
+def test_weights_of_layers_in_a_list():
+    loss, y, p = rows()
+    loss = ks.SetLoss(cases.squared_distances, cases.squared_errors, reduction="sum", layer_axis=0)
+    np.testing.assert_allclose(loss(y, tf.stack([p, p]), WEIGHTS.tolist()), 2 * (4 + 18))
+
+
+@pytest.mark.skipif(not models.IS_KERAS_3, reason="Keras 2 multiplies weights by the mask")
+def test_a_mask_of_keras_does_not_allow_weights_of_items():
+    p = tf.zeros([2, 3])
+    p._keras_mask = tf.ones([2, 3], tf.bool)
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \[batch\] or \[batch, 1\], got \(2, 3\)"):
+        ks.SetLoss(cases.squared_distances, cases.squared_errors)(np.zeros([2, 3]), p, np.ones([2, 3]))
+
+
 @pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", models.NO_REDUCTION, "mean_with_sample_weight"])
 @pytest.mark.parametrize("normalization", ["batch", "set", "none"])
 @pytest.mark.parametrize("layer_axis", [0, 1])
