@@ -80,5 +80,5 @@ def blocks(sizes: bytes) -> tuple[np.ndarray, ...]:
     for size in np.unique(padded):
         chosen, positions = np.flatnonzero(padded == size)[:, np.newaxis], np.arange(size)
         own = np.where(positions < counts[chosen], starts[chosen] + positions, rows)
-        found.extend(np.array_split(own, -(-len(own) * size**2 // BLOCK_PAIRS)))
+        found.extend(np.array_split(own, min(len(own), -(-len(own) * size**2 // BLOCK_PAIRS))))
     return tuple(found)

@@ -12,6 +12,7 @@ import tensorflow as tf
 import keras_softsort as ks
 from keras_softsort import trees
 from keras_softsort._targets.lists import Lists
+from keras_softsort.trees import _rows
 
 xgboost = pytest.importorskip("xgboost")
 sklearn = pytest.importorskip("sklearn")
@@ -560,3 +561,15 @@ def test_an_operator_of_its_own_has_no_derivatives_of_a_base_class():
 
     assert Other._derivatives is None
     assert Same._derivatives is ks.RankNetLoss._derivatives
+
+
+@pytest.mark.parametrize("sizes", [[3000] * 3 + [2, 5, 1], [1500], [1024] * 2, [20] * 6000])
+def test_blocks_of_long_lists_are_not_empty(sizes):
+    counts = np.array(sizes, np.int64)
+    blocks = _rows.blocks(counts.tobytes())
+    assert all(len(block) for block in blocks)
+    rows = [row[row < counts.sum()].tolist() for block in blocks for row in block]
+    ends = np.cumsum(counts)
+    wanted = [list(range(end - count, end)) for count, end in zip(counts, ends, strict=True)]
+    assert sorted(rows) == wanted
+    assert len(blocks) <= len(sizes)
