@@ -19,7 +19,7 @@ from keras_softsort.data import RankingDataset, from_frame
 from keras_softsort.data.arrays import runs
 from keras_softsort.data.files import named
 from keras_softsort.data.svmlight import read_blocks
-from keras_softsort.data.tables import Roles, read_batches, readable
+from keras_softsort.data.tables import Roles, read_batches, readable, stored_index
 
 _Piece = tuple[str, int, tuple[np.ndarray, ...]]  # file, number in it, columns
 
@@ -100,7 +100,7 @@ class ReadParquet(GroupedFiles):
       pattern: a path or a pattern such as `"gs://bucket/train-*.parquet"`.
       group: column of integers or strings that identifies lists.
       label: column of numbers.
-      features: columns of numbers or booleans; `None` takes all other columns.
+      features: columns of numbers or booleans; `None` takes all other columns but a stored pandas index.
       weight: column of item weights, at least 0; `None` for no weights.
 
     Raises:
@@ -125,7 +125,8 @@ def _read_parquet(file: Any, roles: dict[str, Any]) -> Iterator[RankingDataset]:
         with readable(path):
             source = parquet.ParquetFile(opened)
         with named(path):
-            found = Roles(source.schema_arrow.names, **roles)
+            schema = source.schema_arrow
+            found = Roles(schema.names, **roles, stored_index=stored_index(schema))
         for part in read_batches(source, path, [found.group, *found.numbers]):
             with named(f"{path}, rows from {first} on"):
                 lists = from_frame(part, **roles)

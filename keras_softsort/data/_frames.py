@@ -16,7 +16,9 @@ class Table(NamedTuple):
     names: list[str]
     size: int
     column: Callable[[str, slice], np.ndarray]
+    is_category: Callable[[str], bool]  # whether a column holds codes of categories, whatever these are
     index: Any = None  # pandas' labels of the rows
+    stored_index: frozenset[str] = frozenset()  # columns that held such labels before
 
 
 def table(frame: Any) -> Table:
@@ -25,11 +27,28 @@ def table(frame: Any) -> Table:
     match kind.__module__.partition(".")[0], kind.__name__:
         case "pandas", "DataFrame":
             names = list(frame.columns)
-            return _table(names, len(frame), lambda name, rows: _of_pandas(frame[name].iloc[rows]), frame.index)
+            return _table(
+                names,
+                len(frame),
+                lambda name, rows: _of_pandas(frame[name].iloc[rows]),
+                lambda name: frame[name].dtype,
+                index=frame.index,
+            )
         case "polars", "DataFrame":
-            return _table(frame.columns, len(frame), lambda name, rows: frame[name][rows].to_numpy())
+            return _table(
+                frame.columns,
+                len(frame),
+                lambda name, rows: frame[name][rows].to_numpy(),
+                lambda name: frame[name].dtype,
+            )
         case "pyarrow", "Table" | "RecordBatch":
-            return _table(frame.column_names, len(frame), lambda name, rows: np.asarray(frame[name][rows]))
+            return _table(
+                frame.column_names,
+                len(frame),
+                lambda name, rows: _of_arrow(frame[name][rows]),
+                lambda name: frame[name].type,
+                stored_index=stored_index(frame.schema),
+            )
     if isinstance(frame, Mapping):
         return _of_mapping(frame)
     hint = ": call its collect()" if kind.__name__ == "LazyFrame" else ""
@@ -39,7 +58,19 @@ def table(frame: Any) -> Table:
     )
 
 
-def _table(names: list[str], size: int, read: Callable[[str, slice], np.ndarray], index: Any = None) -> Table:
+def stored_index(schema: Any) -> frozenset[str]:
+    """The columns of an Arrow schema in which pandas stored the index of a frame, which are no features by default."""
+    described = (schema.pandas_metadata or {}).get("index_columns", [])
+    return frozenset(name for name in described if isinstance(name, str))  # a range has no column
+
+
+def _table(
+    names: list[str],
+    size: int,
+    read: Callable[[str, slice], np.ndarray],
+    dtype: Callable[[str], Any],
+    **others: Any,
+) -> Table:
     """Name the column in the errors of the frame's library."""
 
     def column(name: str, rows: slice) -> np.ndarray:
@@ -51,7 +82,17 @@ def _table(names: list[str], size: int, read: Callable[[str, slice], np.ndarray]
             raise ValueError(f"column {name!r} must hold one value in each row, got {values.shape[1]} in row 0")
         return values
 
-    return Table(names, size, column, index)
+    return Table(names, size, column, lambda name: _is_of_categories(dtype(name)), **others)
+
+
+def _is_of_categories(dtype: Any) -> bool:
+    """Whether it is a dtype of categories in pandas (also of pyarrow), polars or pyarrow."""
+    return str(dtype).lower().startswith(("category", "categorical", "enum", "dictionary"))
+
+
+def _of_arrow(values: Any) -> np.ndarray:
+    # NumPy would get a value in place of each null of a dictionary.
+    return np.asarray(values.cast(values.type.value_type) if _is_of_categories(values.type) else values)
 
 
 def _of_pandas(values: Any) -> np.ndarray:
@@ -72,4 +113,8 @@ def _of_mapping(frame: Mapping[str, Any]) -> Table:
             raise ValueError(f"columns must all be one-dimensional of length {size}, got {name!r}: {values.shape}")
         return values
 
-    return Table(list(frame), size, lambda name, rows: array(name)[rows])
+    def is_category(name: str) -> bool:
+        values = frame[name]
+        return _is_of_categories(getattr(values, "dtype", getattr(values, "type", "")))
+
+    return Table(list(frame), size, lambda name, rows: array(name)[rows], is_category)

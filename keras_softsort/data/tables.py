@@ -12,7 +12,7 @@ import numpy as np
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import arrays
-from keras_softsort.data._frames import Table, table
+from keras_softsort.data._frames import Table, stored_index, table
 from keras_softsort.data._groups import Groups, joined, unchanged
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data.files import existing_files
@@ -20,6 +20,7 @@ from keras_softsort.data.files import existing_files
 MISSING = ("error", "keep")
 _MOST_PROBLEMS = 5  # in an error
 _DECODED = 2**16  # rows of a Parquet file that are decoded at a time
+_NUMBERS_OR_NONE = (type(None), bool, int, float, np.bool_, np.integer, np.floating)
 _COPIED = 2**14  # rows that are copied at a time, column by column, so that they fit into the cache
 
 
@@ -43,7 +44,8 @@ def from_frame(
       group: column that identifies the lists, of any type: query ids, eras, dates, strings. It becomes `query_ids`.
       label: column of numbers of any sign (`bucketed_batches` takes those below 0 only with `padding="nan_labels"` or
         `None`); `None` for rows to score, which have no labels.
-      features: columns of numbers or booleans, in the order of the features; `None` takes all other columns.
+      features: columns of numbers or booleans, in the order of the features; `None` takes all other columns, without
+        the index that pandas stored in a pyarrow Table or a Parquet file.
       weight: column of item weights, at least 0; `None` for no weights.
       missing: what missing values and NaN in features become. `"error"` raises an error. `"keep"` keeps them as NaN,
         for trees or for a model that replaces them.
@@ -65,7 +67,7 @@ def from_frame(
       ([2, 1], [[3.0], [4.0], [2.5]], [-3.0, -2.5, -4.0])
     """
     rows = table(frame)
-    roles = Roles(rows.names, group, label, features, weight, missing=missing)
+    roles = Roles(rows.names, group, label, features, weight, missing=missing, stored_index=rows.stored_index)
     if not rows.size:
         raise ValueError("frame must have at least one row, got none")
     values = rows.column(group, slice(0, rows.size))
@@ -112,11 +114,15 @@ def read_parquet(
     for name in existing_files(path, "path"):
         with readable(name):
             files.append((name, parquet.ParquetFile(name)))
-    names = files[0][1].schema_arrow.names
-    for _, file in files:
-        if sorted(file.schema_arrow.names) != sorted(names):
-            raise ValueError(f"path must be files with the same columns, got {names} and {file.schema_arrow.names}")
-    roles = Roles(names, group, label, features, weight, missing=missing)
+    schemas = [file.schema_arrow for _, file in files]
+    index = frozenset().union(*map(stored_index, schemas))  # pandas stores it in some files only
+    names = schemas[0].names
+    for schema in schemas:
+        mine, theirs = (sorted(name for name in each if name not in index) for each in (schema.names, names))
+        if mine != theirs:
+            raise ValueError(f"path must be files with the same columns, got {names} and {schema.names}")
+    names = [name for name in names if all(name in schema.names for schema in schemas)]
+    roles = Roles(names, group, label, features, weight, missing=missing, stored_index=index)
 
     def tables(columns: list[str]) -> Iterator[Table]:
         return (table(batch) for name, file in files for batch in read_batches(file, name, columns))
@@ -145,7 +151,10 @@ def read_batches(file: Any, name: str, columns: list[str]) -> Iterator[Any]:
 
 
 class Roles:
-    """The names of the columns by their role, which are among `names`. Without `features`, all others are features."""
+    """The names of the columns by their role, which are among `names`.
+
+    Without `features`, all others are features that are not in `stored_index`.
+    """
 
     def __init__(
         self,
@@ -156,11 +165,12 @@ class Roles:
         weight: str | None,
         *,
         missing: str = "error",
+        stored_index: frozenset[str] = frozenset(),
     ) -> None:
         roles = {"group": group, "label": label, "weight": weight}
         named = {role: name for role, name in roles.items() if role == "group" or name is not None}
         if features is None:
-            features = [name for name in names if name not in named.values()]
+            features = [name for name in names if name not in named.values() and name not in stored_index]
         columns = list(arguments.elements("features", features, "column names"))
         for argument, name in [*named.items(), *(("features", name) for name in columns)]:
             if names.count(name) != 1:
@@ -206,9 +216,14 @@ def gathered(tables: Iterable[Table], groups: Groups, roles: Roles) -> RankingDa
 def _numbers(frame: Table, name: str, part: slice, first: int, roles: Roles) -> np.ndarray | str:
     """Convert a part of a column of `frame`, whose rows count from `first` on, to float32, or say what is wrong."""
     values = frame.column(name, part)
-    if values.dtype.kind not in "iufb":
+    is_category = name in roles.features and frame.is_category(name)
+    if not is_category and values.dtype == object and all(isinstance(value, _NUMBERS_OR_NONE) for value in values):
+        with contextlib.suppress(OverflowError):  # an integer beyond float64
+            values = values.astype(np.float64)  # None becomes NaN
+    if is_category or values.dtype.kind not in "iufb":
+        kind, values = ("categories", values.astype(object)) if is_category else (str(values.dtype), values)
         example = next((value for value in values if not isinstance(value, (int, float))), values[0])
-        return f"column {name!r} must hold numbers, got {values.dtype} with {example!r}; encode it as numbers"
+        return f"column {name!r} must hold numbers, got {kind} with {example!r}; encode it as numbers"
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float32)
     valid = np.isfinite(numbers)

@@ -149,6 +149,25 @@ def test_arguments_of_the_readers_and_the_writer(folder):
     )
 
 
+@pytest.mark.slow
+def test_the_index_of_pandas_is_no_feature(tmp_path):
+    from keras_softsort.beam import ReadParquet
+
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "query": [7, 9, 7], "grade": [0, 1, 2]}, index=[2, 0, 1])
+    frame.to_parquet(tmp_path / "shuffled.parquet")
+    frame.set_index("query").to_parquet(tmp_path / "queries.parquet")
+    assert pq.read_schema(tmp_path / "shuffled.parquet").names[-1] == "__index_level_0__"
+
+    def is_x_only(found):
+        assert {query: parts[0].tolist() for query, parts in found} == {7: [[1], [3]], 9: [[2]]}
+
+    with pipeline() as run:
+        for name in ("shuffled", "queries"):
+            read = name >> ReadParquet(str(tmp_path / f"{name}.parquet"), group="query", label="grade")
+            checked(run | read, is_x_only)
+
+
 @pytest.mark.parametrize(
     ("step", "error", "message"),
     [

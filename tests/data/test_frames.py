@@ -306,10 +306,124 @@ def test_columns_that_are_no_arrays(frame):
 
 def test_columns_of_objects():
     frame = {"g": [1, 1, 2], "y": [0, 1, 0]}
-    for value, message in [("2", "got object with '2'"), (None, "got object with None"), (2, "got object with 1")]:
+    for value, example in [("2", "'2'"), (1j, "1j"), (np.datetime64("2024-02-27"), r".*2024-02-27.*"), (pd.NA, "<NA>")]:
         frame["a"] = np.array([1, value, 3], object)
-        with pytest.raises(ValueError, match=f"column 'a' must hold numbers, {message}; encode it as numbers"):
-            ks.data.from_frame(frame, group="g", label="y")
+        message = f"column 'a' must hold numbers, got object with {example}; encode it as numbers"
+        for missing in tables.MISSING:
+            with pytest.raises(ValueError, match=message):
+                ks.data.from_frame(frame, group="g", label="y", missing=missing)
+    frame["a"] = np.array([1, 10**400, 3], object)
+    with pytest.raises(ValueError, match="column 'a' must hold numbers, got object with 1; encode it as numbers"):
+        ks.data.from_frame(frame, group="g", label="y")
+    for value in (2, 2.0, True, np.float32(2), np.int8(2), np.True_):
+        frame["a"] = np.array([1, value, 3], object)
+        np.testing.assert_array_equal(ks.data.from_frame(frame, group="g", label="y").features, [[1], [value], [3]])
+
+
+MISSING_VALUES = {
+    "booleans": ([True, None, False], [1, np.nan, 0]),
+    "no values": ([None, None, None], [np.nan, np.nan, np.nan]),
+    "numbers": ([None, 2.5, 1], [np.nan, 2.5, 1]),
+}
+
+
+@pytest.mark.parametrize("library", ["dictionary", "pandas", "pandas of objects", "polars", "pyarrow"])
+@pytest.mark.parametrize("values", MISSING_VALUES)
+def test_none_is_a_missing_number(library, values):
+    values, wanted = MISSING_VALUES[values]
+    columns = {"g": [1, 1, 2], "a": values}
+    of_objects = {"g": [1, 1, 2], "a": pd.Series(values, dtype=object)}
+    make = {**FRAMES, "pandas of objects": lambda _: pd.DataFrame(of_objects)}[library]
+    options = {"strict": False} if library == "polars" else {}
+    frame = make(columns, **options)
+    np.testing.assert_array_equal(ks.data.from_frame(frame, group="g", missing="keep").features[:, 0], wanted)
+    row = int(np.argmax(np.isnan(wanted)))
+    with pytest.raises(
+        ValueError, match=f"column 'a' must .*got nan in row {row}: impute it, or pass missing=\"keep\""
+    ):
+        ks.data.from_frame(frame, group="g")
+
+
+@pytest.mark.parametrize(
+    ("values", "example"),
+    [
+        (pd.Categorical([94110, 10001, 94110]), "94110"),
+        (pd.Categorical([0.5, None, 0.5]), "0.5"),
+        (pd.Categorical(["a", "b", "a"]), "'a'"),
+        (pd.Categorical([None, None, None], categories=["a"]), "nan"),
+        (pd.Series(pa.array([7, 8, 7]).dictionary_encode().to_pylist(), dtype="category"), "7"),
+        (pa.array([94110, None, 94110]).dictionary_encode(), r"94110\.0"),
+        (pl.Series(["a", None, "a"], dtype=pl.Categorical), "'a'|None"),
+        (pl.Series(["a", None, "a"], dtype=pl.Enum(["a", "b"])), "'a'|None"),
+    ],
+)
+@pytest.mark.parametrize("missing", tables.MISSING)
+def test_categories_are_no_numbers(values, example, missing):
+    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[type(values).__module__.split(".")[0]]
+    columns = {"g": [1, 1, 2], "zip": values}
+    message = f"column 'zip' must hold numbers, got categories with ({example}); encode it as numbers"
+    for frame in (columns, table(columns)):
+        with pytest.raises(ValueError, match=message):
+            ks.data.from_frame(frame, group="g", missing=missing)
+
+
+@pytest.mark.parametrize("values", [pd.Categorical([5, 4, 5]), pa.array([5, 4, 5]).dictionary_encode()], ids=type)
+def test_categories_may_be_groups_and_labels(values):
+    columns = {"c": values, "x": [1.0, 2.0, 3.0], "y": [1, 1, 2]}
+    for frame in (columns, pa.table({**columns, "c": pa.array(values)})):
+        assert ks.data.from_frame(frame, group="c", label="y").query_ids.tolist() == [5, 4]
+        assert ks.data.from_frame(frame, group="y", label="c").labels.tolist() == [5, 4, 5]
+
+
+def test_a_null_of_a_dictionary_is_none_of_its_values():
+    frame = pa.table({"c": pa.array([5, None, 4]).dictionary_encode(), "x": [1.0, 2.0, 3.0], "y": [1, 1, 2]})
+    with pytest.raises(ValueError, match="column 'c' must hold finite float32 numbers, got nan in row 1"):
+        ks.data.from_frame(frame, group="y", label="c")
+    with pytest.raises(ValueError, match=r"group 'c' must have a value in every row, got .*nan.* in row 1"):
+        ks.data.from_frame(frame, group="c", label="y")
+
+
+SHUFFLED = pd.DataFrame(columns()).sample(frac=1, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "frame", [SHUFFLED, SHUFFLED.set_index("era"), SHUFFLED.set_index(["small", "era"])], ids=["none", "one", "two"]
+)
+def test_the_index_of_pandas_is_no_feature(frame, tmp_path):
+    frame.to_parquet(tmp_path / "x.parquet")
+    table, names = pa.Table.from_pandas(frame), [name for name in ("f1", "small", "flag") if name in frame.columns]
+    stored = [name for name in table.column_names if name not in frame.columns]
+    assert stored in (["__index_level_0__"], ["era"], ["small", "era"])
+    roles = {"group": "era", "label": "target", "weight": "weight"}
+    expected = frame.reset_index()[["era", "target", "weight", *names]]
+    expected = ks.data.from_frame(expected, **roles)
+    for more in ({}, {"features": ["f1", stored[0]] if stored != ["era"] else ["f1"]}):
+        for lists in (
+            ks.data.from_frame(table, **roles, **more),
+            ks.data.from_frame(table.to_batches()[0], **roles, **more),
+            ks.data.read_parquet(tmp_path / "x.parquet", **roles, **more),
+        ):
+            assert lists.feature_names == tuple(more.get("features", names))
+            np.testing.assert_array_equal(lists.features[:, 0], expected.features[:, 0])
+            np.testing.assert_array_equal(lists.labels, expected.labels)
+            assert list(lists.query_ids) == list(expected.query_ids)
+
+
+def test_the_index_of_pandas_in_some_files(tmp_path):
+    frame = pd.DataFrame(columns())
+    frame[:20].to_parquet(tmp_path / "a.parquet")
+    frame[20:40].sample(frac=1, random_state=0).to_parquet(tmp_path / "b.parquet")
+    frame[40:].set_index("era").to_parquet(tmp_path / "c.parquet")
+    roles, paths = {"group": "era", "label": "target"}, [tmp_path / f"{name}.parquet" for name in "abc"]
+    for files in (paths, paths[::-1]):
+        lists = ks.data.read_parquet(files, **roles)
+        assert lists.feature_names == ("f1", "small", "flag", "weight")
+        assert len(lists.labels) == ROWS
+    with pytest.raises(ValueError, match=r"features must name one column of .*'__index_level_0__', which is not there"):
+        ks.data.read_parquet(paths, features=["__index_level_0__"], **roles)
+    frame.drop(columns="flag").to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="path must be files with the same columns"):
+        ks.data.read_parquet([*paths, tmp_path / "d.parquet"], **roles)
 
 
 def test_a_group_that_is_pandas_na():
