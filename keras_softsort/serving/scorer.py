@@ -13,6 +13,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arrays import padded_sizes
 from keras_softsort._internal.export import export
 from keras_softsort.data import RankingDataset, from_frame
+from keras_softsort.data.files import named
 from keras_softsort.data.tables import table
 from keras_softsort.serving._extra_files import check_same, read_names
 from keras_softsort.serving._saved_model import DEFAULT, IDS, SCORES, SINGLE, SIZES, WITH_IDS, checked_array, has_items
@@ -128,6 +129,10 @@ class Scorer:
         if isinstance(lists, RankingDataset):
             check_same(self.feature_names, lists.feature_names)
             lists = [features for features, *_ in lists]
+        else:
+            lists = list(arguments.elements("lists", lists, "arrays, one per list"))
+            for i, one in enumerate(lists):
+                self._check_columns(one, f"lists[{i}]")
         arrays, sizes = _checked_lists(lists, inputs, item_ids)
         found: list[dict[str, np.ndarray]] = [{}] * len(arrays)
         for members, batch in _batches(arrays, sizes, inputs, self._batch_items):
@@ -137,6 +142,18 @@ class Scorer:
                 # Copies, so that one list does not hold the memory of its batch.
                 found[i] = {each: answer[row, : sizes[i]].copy() for each, answer in answers.items()}
         return found
+
+    def _check_columns(self, one: Any, title: str) -> None:
+        """Check that a list, which errors name `title`, has the features of the model if it is a data frame."""
+        if not hasattr(one, "columns"):
+            return
+        if self.feature_names is None:
+            raise ValueError(
+                f"{title} must be an array, since {self.path} was exported without feature_names=, got a "
+                f"{type(one).__name__}: score takes a frame of a model with feature_names= by group="
+            )
+        with named(title):
+            check_same(self.feature_names, tuple(getattr(one, "column_names", one.columns)))
 
 
 def _inputs(signature: Any) -> dict[str, tf.TensorSpec]:

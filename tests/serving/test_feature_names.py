@@ -99,6 +99,33 @@ def test_other_columns_are_refused(scorer, names, problem):
             score(lists)
 
 
+def frames_of(names, rows=slice(0, 4)):
+    pandas, polars, pyarrow = (
+        pytest.importorskip(name, exc_type=ImportError) for name in ("pandas", "polars", "pyarrow")
+    )
+    columns = {name: FRAME[name][rows].astype(np.float32) for name in names}
+    return [pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)]
+
+
+@pytest.mark.default_stack_only
+def test_a_list_may_be_a_frame_with_the_columns_of_the_model(folder, scorer, tmp_path):
+    for frame in frames_of(NAMES):
+        for scores in (scorer.score([frame, frame])[1], scorer.predict(iter([frame]))[0]["scores"]):
+            np.testing.assert_allclose(scores, wanted()[:4], rtol=1e-5)
+    message = "lists[1]: lists must have the features of the model in its order, ['price', 'stars', 'age'], got "
+    for names in (["price", "age", "stars"], ["price", "stars"]):
+        for frame in frames_of(names):
+            for score in (scorer.score, scorer.predict):
+                with pytest.raises(ValueError, match=re.escape(f"{message}{names}")):
+                    score([np.ones([1, 3], np.float32), frame])
+    without = shutil.copytree(folder, tmp_path / "1")
+    (without / _extra_files.FEATURE_NAMES).unlink()
+    nameless = serving.Scorer(without)
+    for frame in frames_of(NAMES):
+        with pytest.raises(ValueError, match=r"lists\[0\] must be an array, since .* without feature_names=, .*group="):
+            nameless.score([frame])
+
+
 def test_errors_of_frames(folder, scorer, tmp_path):
     with pytest.raises(ValueError, match=r"lists must have the columns .*, got a frame without \['stars', 'age'\]"):
         scorer.score({name: FRAME[name] for name in ("query", "price")}, group="query")
