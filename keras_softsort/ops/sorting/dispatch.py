@@ -134,7 +134,8 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     elif isinstance(k, int):  # O(k n)
         soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)).matrix(), axis=1)
     else:
-        counted = tf.cast(_leading_ranks(lists) < k_lists, lists.scores.dtype)
+        counted = tf.broadcast_to(_leading_ranks(lists) < k_lists, tf.shape(lists.scores))
+        counted = tf.cast(counted, lists.scores.dtype)
         soft = _transposed_product(args, lists, counted[:, :, tf.newaxis])[:, :, 0]
         if lists.mask is not None:  # masked items share the ranks beyond the valid ones
             counts, size = lists.valid_counts(), tf.shape(soft)[1]
@@ -199,10 +200,10 @@ def _product(
 
 
 def _hard_rows(lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
-    """Exact rows. Lists with a NaN have NaN rows, as in the soft matrix."""
+    """Exact rows. The valid rows of a list that is not a number are NaN, as in the soft matrix."""
     exact = tf.cast(tf.equal(ranks[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
-    tau = lists.tau[:, :, tf.newaxis]
-    return tf.where(tf.math.is_nan(tau), tau, exact)
+    is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), ranks < lists.valid_counts())
+    return or_nan(exact, is_invalid[:, :, tf.newaxis])
 
 
 def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> tf.Tensor:

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from support import modes
 from support.cases.op_case import LONGER as SCORES
 from support.cases.op_case import LONGER_MASK as MASK
+from support.cases.op_case import MATRICES
 from support.gradients import central_differences, fixed_weights, tape_gradients
 from support.oracles import projection as truth
 
@@ -127,6 +128,26 @@ def test_a_number_k_per_list(method, hard):
         np.testing.assert_allclose(gradient[index], right, rtol=1e-9, atol=1e-12)
     same = ops.soft_top_k_membership(scores, tf.constant(2), **options)
     np.testing.assert_allclose(same, ops.soft_top_k_membership(scores, 2, **options), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", MATRICES)
+def test_one_k_for_all_lists_of_any_size(method):
+    """A scalar tensor k stands for every list, in a graph that chooses between short and long lists, too."""
+    scores = tf.constant(np.random.default_rng(3).normal(size=(2, 300)))
+    weights = fixed_weights(scores.shape)
+
+    def outcome(k):
+        return tape_gradients(lambda s: ops.soft_top_k_membership(s, k, 0.5, method=method), [scores], weights)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)], autograph=False)
+    def in_graph(scores):
+        k = tf.constant(3)
+        return tape_gradients(lambda s: ops.soft_top_k_membership(s, k, 0.5, method=method), [scores], weights)
+
+    wanted, (slopes,) = outcome(3)
+    for found, (gradient,) in (outcome(tf.constant(3)), in_graph(scores)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,22 @@ def test_more_values_than_items():
         ks.soft_values(tf.constant(SCORES), top_k=6)
     with pytest.raises(TypeError, match="hard must be True or False, got 1"):
         ks.soft_rank(tf.constant(SCORES), hard=1)
+
+
+@pytest.mark.parametrize(("far", "power"), [(1e20, 3.0), (1e13, 4.0), (1e6, 8.0)])
+def test_a_power_above_2_of_a_large_distance_keeps_the_gradient(far, power):
+    """The slope of a far item overflows, where its weight is 0. Padding is far from scores with an offset."""
+    for scores, mask in (([far, 1.0, 0.0], None), ([far, far * 1.001, 0.0], [True, True, False])):
+        given = tf.constant(scores)
+        _, (gradient,) = tape_gradients(
+            lambda s, mask=mask: ks.soft_values(s, method="soft_sort", power=power, mask=mask)[:1], [given], np.ones(1)
+        )
+        np.testing.assert_allclose(np.sum(gradient), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("operator", [ks.neural_sort, ks.soft_sort])
+def test_hard_rows_of_a_list_that_is_not_a_number(operator):
+    """Only its valid rows are NaN, as in the soft matrix."""
+    scores, mask = tf.constant([[1.0, np.nan, 0.0], [1.0, 2.0, 0.0]]), [[True, True, False]] * 2
+    soft, hard = (np.isnan(operator(scores, 0.1, mask=mask, hard=each)) for each in (False, True))
+    np.testing.assert_array_equal(hard, soft)

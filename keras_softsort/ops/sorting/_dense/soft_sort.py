@@ -33,7 +33,9 @@ def soft_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
                 is_tied = tf.equal(differences(layout), 0)
                 if lists.mask is not None:
                     is_tied = tf.logical_and(is_tied, layout.of_items(lists.mask))
-                return d_logits(layout) * _signed_slope(differences(layout), power), is_tied
+                # Beyond a power of 2 the slope overflows at distances where the gradient of the logit is 0.
+                times = tf.multiply if power <= 2 else tf.math.multiply_no_nan
+                return times(_signed_slope(differences(layout), power), d_logits(layout)), is_tied
 
             # The items with the score at a rank share its gradient evenly.
             d_differences, is_tied = slopes_and_ties(BY_RANK)
