@@ -188,8 +188,11 @@ class SinkhornArguments(NamedTuple):
         logits = tf.cast(self.logits, dtype)
         if self.scale is None:
             return logits
+        # A row or column with the sum 0 is masked.
+        rows = self.row_mask if self.row_sums is None else self.row_sums > 0
+        columns = self.column_mask if self.column_sums is None else self.column_sums > 0
         # The penalty on wrong sums is relative to the logits themselves, not to their differences.
-        return logits_in_deviations(logits, self.row_mask, self.column_mask, from_origin=self.penalty is None)
+        return logits_in_deviations(logits, rows, columns, from_origin=self.penalty is None)
 
 
 def _checked(

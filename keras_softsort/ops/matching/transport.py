@@ -139,10 +139,11 @@ class Cloud(NamedTuple):
 def _cloud(name: str, points: Any, weights: Any, mask: Any) -> Cloud:
     points = arguments.matrix_tensor(name, points)
     mask = arguments.axis_mask(f"{name}_mask", mask, points, -2)
+    all_count = weights is None and mask is None
     given = tf.ones(tf.shape(points)[:-1], compute_dtype(points.dtype)) if weights is None else weights
     weights = checked_sums(f"{name}_weights", given, mask, points, -2)
-    if mask is not None:
-        points = tf.where(mask[..., tf.newaxis], points, tf.zeros_like(points))
+    if not all_count:  # a point with the weight 0 is masked
+        points = tf.where((weights > 0)[..., tf.newaxis], points, tf.zeros_like(points))
     return Cloud(points, tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis=-1, keepdims=True)))
 
 

@@ -125,6 +125,33 @@ def test_a_sum_of_0_masks_its_row_or_column():
     np.testing.assert_array_equal(gradient == 0, np.isnan(logits))
 
 
+def test_a_sum_of_0_has_no_part_in_the_deviation():
+    row_sums, mask = [1.0, 1.0, 0.0], [True, True, False]
+    logits = tf.constant([[1.0, 0.0], [0.0, 1.0], [100.0, -100.0]])
+    found = ops.sinkhorn(logits, row_sums=row_sums, scale="std")
+    np.testing.assert_allclose(found, ops.sinkhorn(logits, row_mask=mask, row_sums=row_sums, scale="std"), rtol=1e-6)
+    assert found[0, 0] > 0.8
+    columns = ops.sinkhorn(tf.transpose(logits), column_sums=row_sums, scale="std")
+    np.testing.assert_allclose(columns, tf.transpose(found), rtol=1e-5)
+
+
+@pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
+@pytest.mark.parametrize("distance", ["squared_euclidean", "cosine"])
+def test_a_point_of_weight_0_may_be_anything(function, distance):
+    points, others, weights = [[1.0, 2.0], [np.nan, np.inf]], [[2.0, 1.0], [3.0, -1.0]], [1.0, 0.0]
+    results = []
+    for options in ({"x_weights": weights}, {"x_mask": [True, False]}):
+        x, y = tf.constant(points), tf.constant(others)
+        results.append(
+            tape_gradients(lambda x, y, o=options: function(x, y, distance=distance, **o), [x, y], np.ones([]))
+        )
+    (found, gradients), (wanted, slopes) = results
+    assert np.all(np.isfinite([found, *(np.sum(each) for each in gradients)]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    for gradient, slope in zip(gradients, slopes, strict=True):
+        np.testing.assert_allclose(gradient, slope, rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("garbage", [np.nan, -1.0, np.inf])
 def test_masked_sums_and_weights_change_nothing(garbage):
