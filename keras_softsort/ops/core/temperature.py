@@ -52,8 +52,8 @@ def pair_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf
 
 
 def _is_one(tau: Any) -> bool:
-    """Whether `tau` is known to be 1 when traced."""
-    known = tf.get_static_value(tau)
+    """Whether `tau` is known to be 1 when traced. Run op by op, it may have a gradient whatever its value."""
+    known = None if tf.executing_eagerly() else tf.get_static_value(tau)
     return known is not None and known.ndim == 0 and known == 1
 
 

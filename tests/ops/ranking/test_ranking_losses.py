@@ -81,6 +81,8 @@ def test_a_temperature_per_list(name):
         ]
         np.testing.assert_allclose(found, alone, rtol=1e-9, atol=1e-12, err_msg=rules.TEMPERATURE)
     check_gradients(lambda t: LOSSES[name](SCORES, LABELS, tau=t, mask=MASK), tau, rtol=1e-5, atol=1e-6)
+    # A division by 1 may be left out, but not its gradient.
+    check_gradients(lambda t: LOSSES[name](SCORES, LABELS, tau=t, mask=MASK), np.float64(1), rtol=1e-5, atol=1e-6)
 
 
 @each_loss
