@@ -90,3 +90,9 @@ def test_no_lists_and_empty_lists(kind, method):
         value, gradients = run(np.zeros(shape, np.float32), 1.0, np.zeros(shape, np.float32))
         assert value.shape == gradients[0].shape == shape
         assert np.isfinite(gradients[1])
+
+
+def test_a_block_of_a_long_list_is_summed_exactly():
+    scores = np.random.default_rng(0).normal(size=70_000).astype("float32")
+    values = np.float64(ks.soft_values(scores, 1e9, method="projection"))
+    np.testing.assert_allclose(values.mean(), np.float64(scores).mean(), atol=1e-6)
