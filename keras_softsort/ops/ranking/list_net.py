@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_shares, softmax_slopes
@@ -50,7 +51,7 @@ def list_net_loss(
 
 def _with_shares(lists: RankingLists, label_tau: float) -> RankingLists:
     """The lists with the softmax of their labels in place of the labels."""
-    label_tau = tf.constant(label_tau, lists.labels.dtype)
+    label_tau = tf.constant(max(label_tau, dtype_tiny(lists.labels.dtype)), lists.labels.dtype)
     return lists._replace(labels=softmax_shares(lists.labels, lists, label_tau))
 
 
