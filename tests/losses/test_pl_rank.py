@@ -214,21 +214,3 @@ def test_padding_at_the_end_changes_no_noise():
     found, slopes = value_and_gradient(*wide, **arguments)
     np.testing.assert_array_equal(found, value)
     np.testing.assert_allclose(slopes, np.pad(gradient, [(0, 0), (0, 4)]), rtol=1e-12)
-
-
-@pytest.mark.parametrize("target", ["cpu", "tpu"])
-def test_there_are_no_second_derivatives(target):
-    """The derivative of an estimate, for the samples drawn, estimates nothing."""
-    scores = tf.constant(BATCH)
-
-    def second():
-        with tf.GradientTape() as outer:
-            outer.watch(scores)
-            with tf.GradientTape() as inner:
-                inner.watch(scores)
-                costs = ks.ops.pl_rank_loss(scores, np.maximum(LABELS, 0), seed=[1, 2], num_samples=3)
-            gradient = inner.gradient(costs, scores)
-        return outer.gradient(gradient, scores)
-
-    with lowering_for(target), pytest.raises(LookupError, match="pl_rank_loss has no second derivatives"):
-        second()

@@ -47,7 +47,7 @@ def expected_reward(
             scores = scores if mask is None else tf.where(mask, scores, excluded(scores.dtype))
             every_score = flatten_lists(tf.broadcast_to(scores, shape))
             estimates = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
-            return upstream[:, tf.newaxis] * _fixed(tf.cast(estimates, upstream.dtype))
+            return upstream[:, tf.newaxis] * tf.cast(estimates, upstream.dtype)
 
         return value, gradient
 
@@ -85,16 +85,11 @@ def _by_pairs(
             below = (scores[..., tf.newaxis] - peaks[..., tf.newaxis, :]) - logs[..., tf.newaxis, :]
             chances = tf.exp(tf.where(other <= rank, below, excluded(scores.dtype)))
             losses = later[..., tf.newaxis, :] - weights[..., tf.newaxis, :] * rewards[..., tf.newaxis]
-            return upstream[:, tf.newaxis] * _fixed(_mean(after - tf.reduce_sum(chances * losses, axis=-1)))
+            return upstream[:, tf.newaxis] * _mean(after - tf.reduce_sum(chances * losses, axis=-1))
 
         return _mean(tf.reduce_sum(weights * rewards, axis=-1)), gradient
 
     return estimate(logits)
-
-
-def _fixed(estimates: tf.Tensor) -> tf.Tensor:
-    """The `estimates` of a gradient, whose derivative for the samples drawn is no estimate of a second derivative."""
-    return tf.raw_ops.PreventGradient(input=estimates, message="pl_rank_loss has no second derivatives")
 
 
 def _mean(samples: tf.Tensor) -> tf.Tensor:
