@@ -242,3 +242,10 @@ def test_no_operation_for_a_mask_or_weights_that_are_not_given(name):
     kinds = [operation.type for operation in trace.graph.get_operations()]
     assert kinds.count("SelectV2") == 2
     assert not {"OnesLike", "Fill", "LogicalOr"} & set(kinds)
+
+
+@pytest.mark.parametrize("label_tau", [1e-30, 1e-50])
+def test_a_label_temperature_below_the_range_of_float32(label_tau):
+    """The shares of the labels become one-hot, and not 0 / 0."""
+    found = ops.list_net_loss(tf.constant([0.5, -0.5]), [1.0, 0.0], label_tau=label_tau)
+    np.testing.assert_allclose(found, np.log1p(np.exp(-1)), rtol=1e-6)
