@@ -7,15 +7,16 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.order import descending, take
+from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sorting._dense.soft_rows import BY_RANK, Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists
 
 
 def soft_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
     """Logits of the rows at `ranks` [B or 1, r]."""
-    _, order = descending(lists.sort_keys())
-    items = take(order, ranks)
+    in_order = lists.in_order()
+    items = take(in_order.order, ranks)
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]:
         ordered = take(scores, items)
@@ -29,21 +30,22 @@ def soft_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
 
         def gradient(d_logits: Pairs, columns: Layout) -> tf.Tensor:
             @functools.cache
-            def slopes_and_ties(layout: Layout) -> tuple[tf.Tensor, tf.Tensor]:
-                is_tied = tf.equal(differences(layout), 0)
-                if lists.mask is not None:
-                    is_tied = tf.logical_and(is_tied, layout.of_items(lists.mask))
+            def slopes(layout: Layout) -> tf.Tensor:
                 # Beyond a power of 2 the slope overflows at distances where the gradient of the logit is 0.
                 times = tf.multiply if power <= 2 else tf.math.multiply_no_nan
-                return times(_signed_slope(differences(layout), power), d_logits(layout)), is_tied
+                return times(_signed_slope(differences(layout), power), d_logits(layout))
 
-            # The items with the score at a rank share its gradient evenly.
-            d_differences, is_tied = slopes_and_ties(BY_RANK)
-            number = BY_RANK.over_items(tf.cast(is_tied, scores.dtype))
-            d_sorted = BY_RANK.over_items(d_differences) / tf.maximum(number, 1)
-            # The slope of a tied item is 0.
-            d_differences, is_tied = slopes_and_ties(columns)
-            return columns.over_ranks(tf.where(is_tied, -columns.of_ranks(d_sorted), d_differences))
+            d_sorted = BY_RANK.over_items(slopes(BY_RANK))
+            if not by_comparison(lists.scores.shape[1]):
+                return columns.over_ranks(slopes(columns)) - in_order.gradient_of_sorted_scores(d_sorted, ranks)
+
+            def are_tied(layout: Layout) -> tf.Tensor:
+                tied = tf.equal(differences(layout), 0)
+                return tied if lists.mask is None else tf.logical_and(tied, layout.of_items(lists.mask))
+
+            # The items with the score at a rank share its gradient evenly. The slope of a tied item is 0.
+            d_sorted /= tf.maximum(BY_RANK.over_items(tf.cast(are_tied(BY_RANK), scores.dtype)), 1)
+            return columns.over_ranks(tf.where(are_tied(columns), -columns.of_ranks(d_sorted), slopes(columns)))
 
         return pairs, gradient
 
