@@ -176,7 +176,7 @@ def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -
         return choice_costs(*_by_pairs(lists, options))
     if by_products(lists.scores.shape[1]):
         scores, weights, choices = _by_pairs(lists, options)
-        return choice_costs(scores, weights, MultipliedChoices(tf.cast(choices.others(axis=1), scores.dtype)))
+        return choice_costs(scores, weights, MultipliedChoices(choices))
     _, *ordered = _in_order(lists, options)
     return choice_costs(*ordered)
 

@@ -107,20 +107,28 @@ class ChoicesAgainstLater(NamedTuple):
 class MultipliedChoices(NamedTuple):
     """Choices in any order of the items, by products of matrices; see `target.by_products`."""
 
-    alternatives: tf.Tensor  # [B, n, n]: 1 for the alternatives of each choice without the chosen item, 0 for others
+    compared: ComparedChoices
 
     def others(self, terms: tf.Tensor) -> tf.Tensor:
         """Sum the terms [B, n], at least 0, over the alternatives of each choice, without the chosen item."""
-        return tf.linalg.matvec(self.alternatives, terms)
+        return tf.linalg.matvec(self._alternatives(terms.dtype), terms)
 
     def exponential_sums(self, values: tf.Tensor) -> ScaledSums:
         """Sum the exponentials of the values [B, n], of any range, over the alternatives of each choice."""
-        others = tf.where(self.alternatives > 0, values[:, tf.newaxis], excluded(values.dtype))
+        others = tf.where(self.compared.others(axis=1), values[:, tf.newaxis], excluded(values.dtype))
         return scaled_sums(tf.concat([others, values[..., tf.newaxis]], axis=2))
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """Sum the values [B, n] of choices over those that have each item among their alternatives."""
-        return values + tf.linalg.matvec(self.alternatives, values, transpose_a=True)
+        return values + tf.linalg.matvec(self._alternatives(values.dtype), values, transpose_a=True)
+
+    def _alternatives(self, dtype: tf.DType) -> tf.Tensor:
+        """1 for the alternatives of each choice without the chosen item, 0 for others: [B, n, n].
+
+        Each sum asks for them within its condition, which gets the keys of the items as stored numbers. Outside, XLA
+        would compute the keys anew for every pair.
+        """
+        return tf.cast(self.compared.others(axis=1), dtype)
 
 
 SummedChoices = OrderedChoices | ChoicesAgainstLater | MultipliedChoices
