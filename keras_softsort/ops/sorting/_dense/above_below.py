@@ -20,7 +20,6 @@ class ComparedItems:
     """All pairs of the items of lists."""
 
     above: tf.Tensor  # [B, j, k]: 1 where item k is valid and above j, -1 where it is valid and below j, else 0
-    counts: tf.Tensor  # [B, 1] or []: valid items
 
     def balance(self) -> tf.Tensor:
         """The number of items above each item minus the number below it: [B, n]."""
@@ -32,11 +31,11 @@ class ComparedItems:
 
     def distances(self, centered: tf.Tensor) -> tf.Tensor:
         """`sum_k |c_j - c_k| - |c_k|` for `centered` scores c [B, n], 0 where masked: [B, n]."""
-        near, others = centered[:, :, tf.newaxis], centered[:, tf.newaxis, :]
-        # Each term is |c_j| minus twice the size of the number between 0 and c_j that is nearest to c_k. None is larger
-        # than |c_j|, so a score far from 0 costs those nearer to it no digits.
-        between = tf.minimum(tf.maximum(others, tf.minimum(near, 0)), tf.nn.relu(near))
-        return self.counts * tf.abs(centered) - 2 * tf.abs(tf.reduce_sum(between, axis=2))
+        others = centered[:, tf.newaxis, :]
+        # Each term is exact: 0, or -|c_k| or -2 |c_k| if item k is between 0 and c_j. So a score far from 0 costs those
+        # nearer to it no digits.
+        inner = tf.reduce_sum(self.above * others - tf.abs(others), axis=2)
+        return inner - self.balance() * centered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +83,6 @@ def above_below(lists: Lists, scores: tf.Tensor) -> ComparedItems | SortedItems:
         first, last = (take(each, ranks) for each in tied_ranks(keys))
         return SortedItems(order, first, last, lists.valid_counts(), scores.dtype)
     above = tf.sign(scores[:, tf.newaxis, :] - scores[:, :, tf.newaxis])
-    counts = scores.shape[1] or tf.shape(scores)[1]
     if lists.mask is not None:
         above = tf.where(lists.mask[:, tf.newaxis, :], above, tf.zeros_like(above))
-        counts = lists.valid_counts()
-    return ComparedItems(above, tf.cast(counts, scores.dtype))
+    return ComparedItems(above)
