@@ -125,8 +125,8 @@ class MultipliedChoices(NamedTuple):
     def _alternatives(self, dtype: tf.DType) -> tf.Tensor:
         """1 for the alternatives of each choice without the chosen item, 0 for others: [B, n, n].
 
-        Each sum asks for them within its condition, which gets the keys of the items as stored numbers. Outside, XLA
-        would compute the keys anew for every pair.
+        They are computed within the branches of `_terms_and_slopes`, for which XLA stores the keys of the items. Before
+        the condition, it would compute the keys anew for every pair.
         """
         return tf.cast(self.compared.others(axis=1), dtype)
 
