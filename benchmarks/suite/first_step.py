@@ -40,7 +40,7 @@ def _sorting(layer: Callable) -> Callable:
 def losses() -> dict[str, dict[str, Callable]]:
     """For each model, what makes the loss of ours and of a peer."""
     found: dict[str, dict[str, Callable]] = {
-        "RankNet": {"ours": ks.RankNetLoss, "formula": _formula(lambda s, y: formulas.pair_costs(s, y) / BATCH)},
+        "RankNet": {"ours": ks.RankNetLoss, "formula": _formula(formulas.ranknet)},
         "ListMLE": {"ours": ks.PlackettLuceLoss, "formula": _formula(partial(formulas.list_mle, ties="breslow"))},
         "NeuralNDCG": {"ours": ks.NeuralNDCGLoss, "formula": _formula(formulas.neural_ndcg)},
         "NeuralSort": {"ours": _sorting(ks.neural_sort), "formula": _sorting(formulas.neural_sort)},

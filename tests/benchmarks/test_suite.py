@@ -54,6 +54,17 @@ def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
     tf.config.run_functions_eagerly(False)
 
 
+def test_the_models_of_first_steps_have_the_loss_of_the_formula(monkeypatch):
+    for folder in (SUITE.parent / "tools", SUITE):
+        monkeypatch.syspath_prepend(str(folder))
+    first_step = importlib.import_module("first_step")
+    random = np.random.default_rng(0)
+    labels, scores = (tf.constant(random.normal(size=(4, 7)) + 5, tf.float32) for _ in range(2))
+    for name, makers in first_step.losses().items():
+        ours, formula = (float(makers[candidate]()(labels, scores)) for candidate in ("ours", "formula"))
+        np.testing.assert_allclose(ours, formula, rtol=1e-3, err_msg=name)
+
+
 @pytest.mark.parametrize(("commit", "kept"), [("abc+", [1]), ("xyz", [])])
 def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
     """The second run sees a changed file: the results of the first."""
