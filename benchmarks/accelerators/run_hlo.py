@@ -7,6 +7,7 @@ the largest number of the same output. Exits with 1 if one is above `--tolerance
 
     python benchmarks/accelerators/export.py /tmp/hlo --shapes 64x128 --formulas
     python benchmarks/accelerators/run_hlo.py /tmp/hlo --json benchmarks/results/gpu.json
+    python benchmarks/accelerators/run_hlo.py /tmp/hlo --in-a-loop --json benchmarks/results/gpu_in_a_loop.json
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from jax._src.lib.mlir import ir
 
 jax.config.update("jax_enable_x64", True)
 CONVERTED = "program.jax"
-IN_A_LOOP = ", in a loop"  # columns of steps that are one program
 STABLEHLO = "1.10.0"
 PLATFORM = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend())
 
@@ -103,24 +103,18 @@ class Program:
     def looped(self, steps: int) -> Callable[[], None]:
         """A run of that many steps of gradient descent, which are one program."""
 
-        def step(_: jax.Array, first: jax.Array) -> jax.Array:
+        def step(_: jax.Array, inputs: list[jax.Array]) -> list[jax.Array]:
+            # No step knows that the other inputs are those of the last one, or XLA would sort the labels once for all.
+            first, *others = jax.lax.optimization_barrier(inputs)
             # So short a step that all steps cost the same.
-            return first - 1e-9 * self.function(first, *self.inputs[1:])[-1]
+            return [first - 1e-9 * self.function(first, *others)[-1], *others]
 
-        descent = jax.jit(lambda first: jax.lax.fori_loop(0, steps, step, first)).lower(self.inputs[0]).compile()
-        return lambda: jax.block_until_ready(descent(self.inputs[0]))
-
-
-def timed(calls: Sequence[Callable[[], None]], repeats: int, each: int, suffix: str = "") -> harness.Row:
-    """The microseconds of one of `each` calls of ours, and of the formula, as far as they are given; and the ratio."""
-    times = harness.alternating_medians(calls, repeats) if calls else []
-    ours, formula = (*(round(1e6 * seconds / each, 1) for seconds in times), None, None)[:2]
-    ratio = round(ours / formula, 2) if ours and formula else None
-    return {f"us{suffix}": ours, f"formula, us{suffix}": formula, f"ratio{suffix}": ratio}
+        descent = jax.jit(lambda *inputs: jax.lax.fori_loop(0, steps, step, [*inputs])).lower(*self.inputs).compile()
+        return lambda: jax.block_until_ready(descent(*self.inputs))
 
 
-def rows(folder: Path, repeats: int, queued: int, steps: int) -> Iterator[harness.Row]:
-    """A row of each program, with the times of its formula where that was exported, too."""
+def rows(folder: Path, repeats: int, queued: int, in_a_loop: bool) -> Iterator[harness.Row]:
+    """A row of each program, with the time of its formula where that was exported, too."""
     for path in sorted(path.parent for path in folder.glob("*/arrays.npz")):
         if "-formula-" in path.name:
             continue
@@ -129,10 +123,13 @@ def rows(folder: Path, repeats: int, queued: int, steps: int) -> Iterator[harnes
         formula = path.with_name(f"{name}-formula-{target}")
         try:
             programs = [Program(each) for each in (path, formula) if each.exists()]
-            row |= timed([each.queued(queued) for each in programs], repeats, queued)
-            has_both = len(programs) > 1 and all(each.descends() for each in programs)
-            looped = [each.looped(steps) for each in programs] if has_both else []
-            row |= timed(looped, repeats, steps, IN_A_LOOP)
+            if in_a_loop and not all(each.descends() for each in programs):
+                continue
+            runs = [each.looped(queued) if in_a_loop else each.queued(queued) for each in programs]
+            times = harness.alternating_medians(runs, repeats)
+            micro = [round(1e6 * each / queued, 1) for each in times]
+            row |= {"us": micro[0], "formula, us": micro[1] if len(micro) > 1 else None}
+            row |= {"ratio": round(micro[0] / micro[1], 2) if len(micro) > 1 else None}
             worst = programs[0].error()
             row |= {"compiled in, s": round(programs[0].seconds, 1), "error": worst and float(f"{worst:.1e}")}
         except Exception as failure:  # the others shall still be tried
@@ -143,12 +140,10 @@ def rows(folder: Path, repeats: int, queued: int, steps: int) -> Iterator[harnes
 def means(rows: Sequence[harness.Row]) -> Iterator[harness.Row]:
     """The geometric means of the ratios, by shape."""
     for shape in sorted({row["shape"] for row in rows}):
-        found: harness.Row = {"shape": shape}
-        for suffix in ("", IN_A_LOOP):
-            ratios = [row[f"ratio{suffix}"] for row in rows if row["shape"] == shape and row.get(f"ratio{suffix}")]
-            mean = round(statistics.geometric_mean(ratios), 2) if ratios else None
-            found |= {f"ours / formula{suffix}": mean, f"programs{suffix}": len(ratios)}
-        yield found
+        ratios = [row["ratio"] for row in rows if row["shape"] == shape and row.get("ratio")]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            yield {"shape": shape, "ours / formula": round(mean, 2), "programs": len(ratios)}
 
 
 def main() -> None:
@@ -156,7 +151,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--queued", type=int, default=50)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--in-a-loop", action="store_true", help="time steps that are one program")
     parser.add_argument("--tolerance", type=float, default=1e-3)
     parser.add_argument("--convert", action="store_true", help=f"only write {CONVERTED} beside each program")
     options = parser.parse_args()
@@ -167,14 +162,14 @@ def main() -> None:
         return
     found: list[harness.Row] = []
 
-    def timed_rows() -> Iterator[harness.Row]:
-        for row in rows(options.folder, options.repeats, options.queued, options.steps):
+    def timed() -> Iterator[harness.Row]:
+        for row in rows(options.folder, options.repeats, options.queued, options.in_a_loop):
             found.append(row)
             yield row
 
     tables = {
         "device": [{"device": device.device_kind, "jax": jax.__version__}],
-        "timed": timed_rows(),
+        "timed": timed(),
         "means": means(found),
     }
     harness.publish("gpu", tables, options.json)
