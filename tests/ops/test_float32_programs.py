@@ -1,10 +1,13 @@
 """XLA's programs for short float32 lists hold no float64, which most GPUs compute at a small part of their speed."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import keras_softsort as ks
+from keras_softsort.ops.core.target import lowering_for
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -36,6 +39,17 @@ OF_LONG = {
     "ranknet_loss": lambda s: ks.ops.ranknet_loss(s, np.abs(LONG), lambda_weight="ndcg"),
 }
 
+# More items together than the longest list that is compared by pairs.
+MANY = np.random.default_rng(0).normal(size=(300, 8)).astype("float32")
+OF_MANY = {
+    f"{operator.__name__} by {method}": functools.partial(operator, method=method)
+    for operator, methods in {
+        ks.soft_values: ("neural_sort", "soft_sort", "projection", "projection_kl"),
+        ks.soft_rank: ("neural_sort", "soft_sort", "projection", "projection_kl", "lapsum"),
+    }.items()
+    for method in methods
+}
+
 
 def program(function, scores=SCORES):
     """The HLO of the values and the gradient of `function` of the scores."""
@@ -60,6 +74,14 @@ def test_no_float64(function):
 @pytest.mark.parametrize("function", OF_LONG.values(), ids=OF_LONG)
 def test_no_float64_for_a_thousand_items(function):
     assert program(function, LONG).count("f64[") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["gpu", "tpu"])
+@pytest.mark.parametrize("function", OF_MANY.values(), ids=OF_MANY)
+def test_no_float64_for_many_lists_on_accelerators(function, target):
+    with lowering_for(target):
+        assert program(function, MANY).count("f64[") == 0
 
 
 def test_float64_is_found():

@@ -57,11 +57,14 @@ class Level(NamedTuple):
         return left + share * (gap + right - left)
 
     def of_blocks(self, rest: tf.Tensor, found: PooledBlocks) -> tf.Tensor:
-        """The statistic of each position's block, from `rest`, sorted numbers less the first one of their block."""
+        """The statistic of each position's block, from `rest`, sorted numbers less the first one of their block.
+
+        They have the working dtype of their lists already, which may be float32: here all lists are one long list.
+        """
         if not self.is_soft:
-            return found.means(rest)
+            return tie_sums(rest, found.first) / found.sizes(rest.dtype)
         least = tf.minimum(take(rest, found.last), 0)  # the least number is the first or the last
-        return least - tf.math.log(found.sums(tf.exp(least - rest)))
+        return least - tf.math.log(tie_sums(tf.exp(least - rest), found.first))
 
 
 class _Solved(NamedTuple):
