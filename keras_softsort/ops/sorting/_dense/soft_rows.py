@@ -16,6 +16,7 @@ from keras_softsort.ops.core.axes import is_at_most
 from keras_softsort.ops.core.products import by_sums, times_vector
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
+from keras_softsort.ops.core.tracing import is_compiled
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists
 
 
@@ -48,7 +49,8 @@ class Layout(NamedTuple):
         return tf.unstack(tf.matmul(tf.stack(rows, axis=1), pairs), axis=1)
 
 
-# In a plain graph on a CPU, the softmax of shorter lists takes less time in parts than as one operation.
+# In a plain graph on a CPU, the softmax of shorter lists takes less time in parts than as one operation, and for longer
+# ones it takes up to 1.14 times as long (benchmarks/operators/variants.py).
 LONGEST_IN_PARTS = 24
 BY_RANK = Layout(1)  # [B, r, n]
 BY_ITEM = Layout(2)  # [B, n, r]
@@ -57,6 +59,30 @@ Pairs = Callable[[Layout], tf.Tensor]
 # finite or -inf; and a function of a gradient of the logits, whose rows sum to 0, and the layout to sum over ranks in:
 # tau times that of the scores.
 Logits = Callable[[tf.Tensor, tf.Tensor], tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]]
+
+
+class Softmax(NamedTuple):
+    """The softmax of logits over items, as exponentials of all pairs and their total at each rank.
+
+    Products with vectors are divided by the totals after their sum. Then all pairs are never divided, and a GPU stores
+    one matrix, not three: soft values of 256 lists of 200 items.
+    """
+
+    below_peaks: Pairs  # the logits less the largest of their rank
+    by_rank: tf.Tensor  # [B, r, n]: the exponentials
+    totals: tf.Tensor | None  # [B, r], at least 1; None if the exponentials are divided by them already
+
+    def exponentials(self, layout: Layout) -> tf.Tensor:
+        """The exponentials in a layout: [B, r, n] is kept, the other one computed anew."""
+        return self.by_rank if layout == BY_RANK else tf.exp(self.below_peaks(layout))
+
+    def divided(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` [B, r], divided by the totals."""
+        return values if self.totals is None else values / self.totals
+
+    def matrix(self) -> tf.Tensor:
+        """The weights: [B, r, n]."""
+        return self.by_rank if self.totals is None else self.by_rank / BY_RANK.of_ranks(self.totals)
 
 
 class SoftRows(NamedTuple):
@@ -69,8 +95,8 @@ class SoftRows(NamedTuple):
     def matrix(self, log: bool = False) -> tf.Tensor:
         """The rows, or their logarithms, `excluded` where no weight is: [B, r, n]."""
 
-        def rows(logits: tf.Tensor, weights: Pairs) -> tuple:
-            matrix = weights(BY_RANK)
+        def rows(logits: tf.Tensor, softmax: Softmax) -> tuple:
+            matrix = softmax.matrix()
 
             def gradient(upstream: tf.Tensor) -> list[Pairs]:
                 d_logits = upstream - matrix * _row_sums(upstream) if log else _softmax_gradient(matrix, upstream)
@@ -92,8 +118,8 @@ class SoftRows(NamedTuple):
         """The product with `values` [B, n, d]: [B, r, d]."""
         columns = self._columns()
 
-        def product(_: tf.Tensor, weights: Pairs, values: tf.Tensor) -> tuple:
-            matrix = weights(BY_RANK)
+        def product(_: tf.Tensor, softmax: Softmax, values: tf.Tensor) -> tuple:
+            matrix = softmax.matrix()
             result = tf.matmul(matrix, values)
 
             def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
@@ -103,19 +129,22 @@ class SoftRows(NamedTuple):
 
             return result, gradient
 
-        def of_vector(_: tf.Tensor, weights: Pairs, vector: tf.Tensor) -> tuple:
-            result = times_vector(weights(BY_RANK), vector)
+        def of_vector(_: tf.Tensor, softmax: Softmax, vector: tf.Tensor) -> tuple:
+            result = softmax.divided(times_vector(softmax.by_rank, vector))
 
             def distances(layout: Layout) -> tf.Tensor:
                 return layout.of_items(vector) - layout.of_ranks(result)
 
             def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
-                rest = BY_RANK.over_items(weights(BY_RANK) * distances(BY_RANK))  # 0 but for the rounding of `result`
+                shares = softmax.divided(upstream)
+                # 0 but for the rounding of `result`.
+                rest = softmax.divided(BY_RANK.over_items(softmax.by_rank * distances(BY_RANK)))
 
                 def d_logits(layout: Layout) -> tf.Tensor:
-                    return weights(layout) * (layout.of_ranks(upstream) * (distances(layout) - layout.of_ranks(rest)))
+                    exact = distances(layout) - layout.of_ranks(rest)
+                    return softmax.exponentials(layout) * (layout.of_ranks(shares) * exact)
 
-                return d_logits, *columns.weighted_sums(weights(columns), upstream)
+                return d_logits, *columns.weighted_sums(softmax.exponentials(columns), shares)
 
             return result, gradient
 
@@ -127,8 +156,8 @@ class SoftRows(NamedTuple):
         """The product of the transpose with `values` [B, r, d]: [B, n, d]."""
         columns = self._columns()
 
-        def product(_: tf.Tensor, weights: Pairs, values: tf.Tensor) -> tuple:
-            matrix = weights(BY_RANK)
+        def product(_: tf.Tensor, softmax: Softmax, values: tf.Tensor) -> tuple:
+            matrix = softmax.matrix()
 
             def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
                 means = tf.matmul(matrix, upstream)
@@ -136,17 +165,19 @@ class SoftRows(NamedTuple):
 
             return tf.matmul(matrix, values, transpose_a=True), gradient
 
-        def of_vector(_: tf.Tensor, weights: Pairs, vector: tf.Tensor) -> tuple:
+        def of_vector(_: tf.Tensor, softmax: Softmax, vector: tf.Tensor) -> tuple:
+            shares = softmax.divided(vector)
+
             def gradient(upstream: tf.Tensor) -> tuple[Pairs, tf.Tensor]:
-                means = times_vector(weights(BY_RANK), upstream)
+                means = softmax.divided(times_vector(softmax.by_rank, upstream))
 
                 def d_logits(layout: Layout) -> tf.Tensor:
                     distances = layout.of_items(upstream) - layout.of_ranks(means)
-                    return weights(layout) * (layout.of_ranks(vector) * distances)
+                    return softmax.exponentials(layout) * (layout.of_ranks(shares) * distances)
 
                 return d_logits, means
 
-            return columns.weighted_sums(weights(columns), vector)[0], gradient
+            return columns.weighted_sums(softmax.exponentials(columns), shares)[0], gradient
 
         if values.shape[2] != 1:
             return self._differentiable(product, BY_RANK, values)
@@ -157,7 +188,7 @@ class SoftRows(NamedTuple):
         return BY_ITEM if recomputes_pairs(self.lists.scores.shape[1]) else BY_RANK
 
     def _differentiable(self, function: Callable[..., tuple], columns: Layout, *values: tf.Tensor) -> tf.Tensor:
-        """The result of a function of logits [B, r, n], weights and `values`, with its gradient.
+        """The result of a function of logits [B, r, n], their softmax and `values`, with its gradient.
 
         The function also returns the function from an upstream gradient to those of the logits, whose rows sum to 0,
         and of the values. `columns` is the layout in which sums over ranks are taken.
@@ -186,19 +217,13 @@ class SoftRows(NamedTuple):
                 return (logits if layout == BY_RANK else logits_in(layout)) - layout.of_ranks(peaks)
 
             size = self.lists.scores.shape[1]
-            if mask is not None or is_at_most(size, LONGEST_IN_PARTS) or recomputes_pairs(size):
+            # One operation would give masked items 0 beside NaN.
+            if mask is not None or is_compiled() or is_at_most(size, LONGEST_IN_PARTS) or recomputes_pairs(size):
                 exponentials = tf.exp(below_peaks(BY_RANK))
-                totals = BY_RANK.over_items(exponentials)
-                matrix = exponentials / BY_RANK.of_ranks(totals)
+                softmax = Softmax(below_peaks, exponentials, BY_RANK.over_items(exponentials))
             else:
-                # In parts, a step without XLA takes up to 1.14 times as long (benchmarks/operators/variants.py).
-                # Beside NaN, one operation would give masked items 0.
-                matrix = tf.nn.softmax(logits)
-
-            def weights(layout: Layout) -> tf.Tensor:
-                return matrix if layout == BY_RANK else tf.exp(below_peaks(layout)) / layout.of_ranks(totals)
-
-            found, gradient_of_function = function(logits, weights, *values)
+                softmax = Softmax(below_peaks, tf.nn.softmax(logits), None)
+            found, gradient_of_function = function(logits, softmax, *values)
 
             def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
                 slopes, *d_values = gradient_of_function(upstream)
