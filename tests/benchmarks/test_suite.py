@@ -155,12 +155,12 @@ def test_the_readme_has_the_figures_of_the_short_lists(monkeypatch):
     for sentence in short_lists.elsewhere(results("short_lists")["records"]):
         name, size, ratio, _, _, peer = sentence.split(maxsplit=5)
         faster[name, size, peer.split(".")[0]] = f"{1 / float(ratio):.1f}"
-    assert ("PlackettLuceLoss", "64x16", "rax") not in faster
-    assert faster["sinkhorn", "64x16", "ott scaling"] == faster["sinkhorn", "8x500", "ott scaling"]
+    ott = {size: share for (name, size, peer), share in faster.items() if (name, peer) == ("sinkhorn", "ott scaling")}
+    assert [*ott] == ["64x16", "64x50", "64x128", "256x200", "8x500"]
     assert has(
         f"RankNet loss takes {faster['RankNetLoss', '256x5', 'rax']} and {faster['RankNetLoss', '64x16', 'rax']}",
-        f"ListMLE {faster['PlackettLuceLoss', '256x5', 'rax']} of it on lists of 5",
-        f"ott-jax takes {faster['sinkhorn', '64x16', 'ott scaling']} of our time on 16 columns and on 500",
+        f"ListMLE {faster['PlackettLuceLoss', '64x16', 'rax']} of it on lists of 16",
+        f"ott-jax takes {min(ott.values())} to {max(ott.values())} of our time on 16 to 500 columns",
         page="docs/limits.md",
     )
 
