@@ -32,7 +32,7 @@ def by_sums(size: int | None) -> bool:
     """Whether products with vectors are sums of products, for lists of this `size`, None if it is unknown.
 
     A sum keeps the digits on every device. On a CPU the product of a matrix does, too, and takes less time on longer
-    lists: a step of soft values of 8 lists of 500 items takes 0.8 times as long with it under XLA
+    lists: a step of soft values of 8 lists of 500 items takes 0.9 times as long with it under XLA
     (benchmarks/operators/variants.py).
     """
     return multiplies_coarsely() or size is None or size <= LONGEST_SUMS["XLA" if is_compiled() else "graph"]

@@ -42,7 +42,7 @@ def by_comparison(size: Any) -> bool:
 def by_products(size: Any) -> bool:
     """Whether sums over the pairs of lists of this `size` are products of matrices, on a CPU under XLA.
 
-    `plackett_luce_loss` of 64 lists of 16 to 128 items takes 0.72 to 0.94 of the time of a sort with them
+    `plackett_luce_loss` of 64 lists of 16 to 128 items takes 0.72 to 0.92 of the time of a sort with them
     (benchmarks/operators/variants.py).
     """
     return _device() == "cpu" and is_compiled() and isinstance(size, int) and size <= LONGEST_PRODUCT
