@@ -5,6 +5,9 @@ calls that wait in the device's queue together, the median of `--repeats` such q
 and running. The error is the largest difference from the results on the CPU that exported the program, as a part of
 the largest number of the same output. Exits with 1 if one is above `--tolerance`.
 
+With `--in-a-loop` a time is that of one of `--queued` steps of gradient descent on the first input, compiled as one
+program: launches then wait for no host, as in a compiled training step. Programs without a gradient are left out.
+
     python benchmarks/accelerators/export.py /tmp/hlo --shapes 64x128 --formulas
     python benchmarks/accelerators/run_hlo.py /tmp/hlo --json benchmarks/results/gpu.json
     python benchmarks/accelerators/run_hlo.py /tmp/hlo --in-a-loop --json benchmarks/results/gpu_in_a_loop.json

@@ -64,8 +64,8 @@ Logits = Callable[[tf.Tensor, tf.Tensor], tuple[Pairs, Callable[[Pairs, Layout],
 class Softmax(NamedTuple):
     """The softmax of logits over items, as exponentials of all pairs and their total at each rank.
 
-    Products with vectors are divided by the totals after their sum. Then all pairs are never divided, and a GPU stores
-    one matrix, not three: soft values of 256 lists of 200 items.
+    Products with vectors are divided by the totals after their sum, not pair by pair. With quotients of pairs, an H100
+    would store three matrices for soft values of 256 lists of 200 items, where it stores one.
     """
 
     below_peaks: Pairs  # the logits less the largest of their rank
