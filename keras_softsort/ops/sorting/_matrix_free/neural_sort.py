@@ -8,6 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.sorting._matrix_free import block_sums
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, BlockedLists, BlockRange
 from keras_softsort.ops.sorting._matrix_free.products import normalized, sorted_scores
@@ -57,7 +58,7 @@ def neural_sort_band(blocks: BlockedLists, scores: tf.Tensor, cut: tf.Tensor, dt
     rank = tf.cast(tf.range(tf.shape(gaps)[1]), tf.float64)
 
     def prefix_sums(values: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(tf.cumsum(tf.pad(values, [[0, 0], [1, 0]]), axis=1), [-1, BLOCK])
+        return tf.reshape(running_sums(tf.pad(values, [[0, 0], [1, 0]])), [-1, BLOCK])
 
     linear, total = prefix_sums((2 * rank + 1) * gaps), prefix_sums(gaps)
 
@@ -138,8 +139,9 @@ class NeuralSortProducts(NamedTuple):
         # The effect of a score on its own logits, and by running sums on all others.
         first_tied, last_tied = self.lists.ties()
         tied = tf.cast(first_tied + last_tied - 2 * tf.range(tf.shape(total)[1]), tf.float64)
-        above = take(tf.cumsum(total, axis=-1, exclusive=True), first_tied)
-        not_below = take(tf.cumsum(total, axis=-1), last_tied)
+        sums_of_totals = running_sums(total)
+        above = take(sums_of_totals - total, first_tied)
+        not_below = take(sums_of_totals, last_tied)
         return join(sums[:, :, :depth]), take(tied * total - 2 * moment + above + not_below, self.lists.ranks)
 
     def _cut(self, values: tf.Tensor) -> tf.Tensor:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 
@@ -100,6 +101,6 @@ def _to_arguments(
     ordered, _ = sorted_scores(lists, scores, tau)
     before = tf.concat([ordered[:, :1], ordered[:, :-1]], axis=1)
     widest = MAX_GAP[scores.dtype] * wide_tau
-    below_first = take(tf.cumsum(tf.minimum(before - ordered, widest), axis=1), lists.ranks)
+    below_first = take(running_sums(tf.minimum(before - ordered, widest)), lists.ranks)
     d_tau = tf.reduce_sum(slopes * (below_first / wide_tau), axis=-1, keepdims=True) / wide_tau
     return tf.cast(slopes / wide_tau, scores.dtype), tf.cast(d_tau, tau.dtype)
