@@ -463,6 +463,28 @@ def test_the_form_for_an_accelerator_gives_what_an_order_does(options, scores):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("offset", [0, -31.9, -32, 32, 96.5, -1e4])
+@pytest.mark.parametrize("spread", [0.01, 1, 30, 1000])
+@pytest.mark.parametrize("ties", ["breslow", "first"])
+def test_float32_of_any_range_on_an_accelerator(ties, spread, offset, rng):
+    """The exponentials of scores are relative to multiples of 64, which scores may be near."""
+    scores = (offset + spread * rng.normal(size=[3, 20])).astype("f")
+    labels = rng.integers(0, 15, size=[3, 20])
+
+    def run(scores):
+        tensor = tf.constant(scores)
+        with tf.GradientTape() as tape:
+            tape.watch(tensor)
+            losses = ks.ops.plackett_luce_loss(tensor, labels, ties=ties)
+        return losses, tape.gradient(losses, tensor)
+
+    expected = run(scores.astype("d"))
+    with target.lowering_for("gpu"):
+        found = run(scores)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6)
+
+
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_an_item_that_cannot_be_chosen_by_an_accelerator(case):
     labels, options, _ = IMPOSSIBLE[case]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from keras_softsort.ops.sampling.logsumexp import ScaledSums, in_float64, is_exc
 # Scores within this of the largest of their list: exponentials relative to it are in range, and a sum of 1e8 of
 # them divided by one of them does not overflow.
 SAFE_RANGE = {tf.float32: 70.0, tf.float64: 600.0}
+# The distance of the levels of scores. Exponentials of a half of it, and of it, are in range.
+LEVEL = {tf.float32: 64.0, tf.float64: 512.0}
 # Up to this many items sums of float32 lose no digits that matter.
 FLOAT32_SIZE = 1000
 
@@ -43,6 +46,22 @@ class ComparedChoices(NamedTuple):
         if self.ties == "first":
             return tf.where(other > place, item <= chosen, item < chosen)
         return tf.logical_and(item <= chosen, tf.not_equal(other, place))
+
+    def highest(self, levels: tf.Tensor) -> tf.Tensor:
+        """The largest of the `levels` [B, n] of a chosen item and of its alternatives: [B, n]."""
+        chosen, item = (tf.expand_dims(self.keys, axis) for axis in (2, 1))
+        counts = item <= chosen if self.ties == "breslow" else self.others(axis=1)
+        return tf.reduce_max(tf.where(counts, tf.expand_dims(levels, 1), tf.expand_dims(levels, 2)), axis=2)
+
+    def sums_over_others(self, terms: tf.Tensor, own: tf.Tensor, axis: int) -> tf.Tensor:
+        """Sum the `terms` [B, n, n] of pairs as in `others`; `own` [B, n] are those of an item with itself."""
+        zero = tf.zeros([], terms.dtype)
+        if self.ties != "breslow":
+            return tf.reduce_sum(tf.where(self.others(axis), terms, zero), axis=2)
+        chosen, item = (tf.expand_dims(self.keys, each) for each in (3 - axis, axis))
+        # Without tied items, the sum of a group is exactly its own term.
+        group = tf.reduce_sum(tf.where(tf.equal(item, chosen), terms, zero), axis=2)
+        return tf.reduce_sum(tf.where(item < chosen, terms, zero), axis=2) + (group - own)
 
 
 class OrderedChoices(NamedTuple):
@@ -159,31 +178,45 @@ def choice_costs(scores: tf.Tensor, weights: tf.Tensor | None, choices: SummedCh
 
 
 def _by_pairs(scores: tf.Tensor, choices: ComparedChoices) -> tf.Tensor:
-    """The costs [B, n] of choices, for scores of any range."""
+    """The costs [B, n] of choices, for scores of any range.
+
+    Exponentials are relative to a level of each score, a multiple of `LEVEL`, so that none is computed for a pair.
+    Alternatives more than one level below the largest one add nothing to a sum.
+    """
+    level = LEVEL[scores.dtype]
     can_be_chosen, lowest = at_least_or_nan(scores, scores.dtype.min / 8), excluded(scores.dtype)
+
+    def relative(above: tf.Tensor, levels: tf.Tensor) -> tf.Tensor:
+        """The exponential of the distance of `levels` from levels `above`."""
+        below = above - levels
+        return tf.cast(tf.equal(below, 0), below.dtype) + math.exp(-level) * tf.cast(tf.equal(below, 1), below.dtype)
 
     @tf.custom_gradient
     def costs(scores: tf.Tensor) -> tuple:
-        def others(axis: int) -> tf.Tensor:
-            return tf.where(choices.others(axis), tf.expand_dims(scores, axis), lowest)
+        levels = tf.stop_gradient(tf.round(scores / level))
+        highest = tf.stop_gradient(choices.highest(levels))
+        # Exponentials relative to the level of an item, and its own one relative to that of the sum.
+        terms, scale = tf.exp(scores - level * levels), relative(highest, levels)
+        own = terms * scale
 
-        # The largest score of the alternatives, which the cost does not depend on.
-        peak = tf.stop_gradient(tf.maximum(tf.reduce_max(others(axis=1), axis=2), scores))
+        def sums_over_others(numbers: tf.Tensor, own: tf.Tensor, axis: int) -> tf.Tensor:
+            """Sum `numbers` [B, n] of alternatives, with `axis` 1, or of choices, as `own` are those of the item itself."""
+            scales = relative(tf.expand_dims(highest, 3 - axis), tf.expand_dims(levels, axis))
+            return choices.sums_over_others(tf.expand_dims(numbers, 1) * scales, own, axis)
 
-        def terms(axis: int) -> tf.Tensor:
-            return tf.exp(others(axis) - tf.expand_dims(peak, 3 - axis))
-
-        # log(1 + ...) keeps the digits of small costs.
-        sums, below = tf.reduce_sum(terms(axis=1), axis=2), scores - peak
-        cost = tf.math.log1p(sums + tf.math.expm1(below)) - below
+        sums = sums_over_others(terms, own, axis=1)
+        # Where the item is more likely than all others together, log(1 + ...) keeps the digits of a small cost.
+        largest = tf.maximum(sums, own)
+        far = tf.where(sums > own, tf.math.log(largest) - (scores - level * highest), 0)
+        cost = tf.math.log1p(tf.minimum(sums, own) / largest) + far
         # Infinite for an item that cannot be chosen, if another one is left.
-        refused = 1 / tf.cast(tf.logical_or(can_be_chosen, is_excluded(peak)), cost.dtype) - 1
+        refused = 1 / tf.cast(tf.logical_or(can_be_chosen, is_excluded(level * highest)), cost.dtype) - 1
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             # The terms of the choices that have an item among their alternatives are computed anew and along the last
             # axis: a GPU would store a matrix that it needs again, or sums along another axis.
-            each = tf.where(can_be_chosen, upstream, 0) / (sums + tf.exp(below))
-            return tf.reduce_sum(terms(axis=2) * each[:, tf.newaxis], axis=2) - each * sums
+            each = tf.where(can_be_chosen, upstream, 0) / (sums + own)
+            return terms * sums_over_others(each, each * scale, axis=2) - each * sums
 
         return tf.where(can_be_chosen, cost, refused), gradient
 
