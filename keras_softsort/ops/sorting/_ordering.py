@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.not_a_number import or_nan
-from keras_softsort.ops.core.axes import flatten_lists
+from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.deviations import in_deviations
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_comparison
@@ -19,6 +20,20 @@ from keras_softsort.ops.core.ties import tie_groups, tied_ranks
 LARGEST = {tf.float32: 1e30, tf.float64: 1e300}
 # A weight is 0 if its logit is below the largest of its row by this gap.
 MAX_GAP = {tf.float32: 110.0, tf.float64: 760.0}
+
+
+class Ranks(NamedTuple):
+    """Some ranks of each list, counted from 0."""
+
+    numbers: tf.Tensor  # [B or 1, r] int32
+    are_leading: bool  # whether they are known to be 0, 1, ..., r - 1
+
+    def of(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` [B, n, ...] of all ranks at these ranks: [B, r, ...]."""
+        if not self.are_leading:
+            return take(values, self.numbers)
+        count = self.numbers.shape[1]
+        return values if count is not None and count == values.shape[1] else values[:, : list_size(self.numbers)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,11 +119,11 @@ class OrderedLists(Lists):
         """The first and the last rank [B, n] with the same score as each rank."""
         return tied_ranks(self.ordered_keys)
 
-    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, ranks: tf.Tensor | None = None) -> tf.Tensor:
+    def gradient_of_sorted_scores(self, d_rows: tf.Tensor, ranks: Ranks | None = None) -> tf.Tensor:
         """Turn a gradient [B, r] of the sorted scores, at `ranks` or all, into one of items [B, n], even among ties."""
         batch, size = tf.unstack(tf.shape(self.scores))
         groups = tie_groups(self.ordered_keys) + size * tf.range(batch)[:, tf.newaxis]
-        sums = tf.math.unsorted_segment_sum(d_rows, groups if ranks is None else take(groups, ranks), batch * size)
+        sums = tf.math.unsorted_segment_sum(d_rows, groups if ranks is None else ranks.of(groups), batch * size)
         sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups, d_rows.dtype), groups, batch * size)
         return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 

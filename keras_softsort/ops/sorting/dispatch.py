@@ -21,7 +21,7 @@ from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
-from keras_softsort.ops.sorting._ordering import Lists, OrderedLists
+from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, Ranks
 from keras_softsort.ops.sorting.methods import SortArguments
 
 
@@ -60,7 +60,7 @@ def multiply(
     if rows is None and top_k is None:
         result = _product(args, lists, values, eps)
     else:
-        ranks = _leading_ranks(lists, top_k) if rows is None else flatten_lists(rows)
+        ranks = _leading_ranks(lists, top_k) if rows is None else Ranks(flatten_lists(rows), are_leading=False)
         result = _rows(args, lists, ranks).multiply(values)
     return _finish(straight_through(_hard_product(lists.in_order(), values, top_k), result) if hard else result, args)
 
@@ -93,7 +93,7 @@ def soft_ranks(args: SortArguments, hard: bool = False) -> tf.Tensor:
         ranks = method.ranks(lists.in_order())
     else:
         # In the compute dtype, since half precision would round the numbers before they are summed.
-        numbers = tf.cast(_leading_ranks(lists) + 1, lists.scores.dtype)
+        numbers = tf.cast(_leading_ranks(lists).numbers + 1, lists.scores.dtype)
         numbers = tf.broadcast_to(numbers, tf.shape(lists.scores))
         ranks = _transposed_product(args, lists, numbers[:, :, tf.newaxis])[:, :, 0]
     if hard:  # ties in stable order
@@ -116,7 +116,7 @@ def sorted_scores(args: SortArguments, top_k: int | None = None, hard: bool = Fa
         units = deviations(args.scores if descending else -args.scores, args.mask)
         origin, factor, rest = (tf.reshape(part, [-1, 1]) for part in units)
         restored = values * rest * factor + origin
-        values = tf.where(_leading_ranks(lists, top_k) < lists.valid_counts(), restored, values)
+        values = tf.where(_leading_ranks(lists, top_k).numbers < lists.valid_counts(), restored, values)
     values = values if descending else -values
     if hard:
         exact = _hard_product(lists.in_order(), _valid(lists, args.scores[..., tf.newaxis]), top_k)[:, :, 0]
@@ -134,7 +134,7 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     elif isinstance(k, int):  # O(k n)
         soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)).matrix(), axis=1)
     else:
-        counted = tf.broadcast_to(_leading_ranks(lists) < k_lists, tf.shape(lists.scores))
+        counted = tf.broadcast_to(_leading_ranks(lists).numbers < k_lists, tf.shape(lists.scores))
         counted = tf.cast(counted, lists.scores.dtype)
         soft = _transposed_product(args, lists, counted[:, :, tf.newaxis])[:, :, 0]
         if lists.mask is not None:  # masked items share the ranks beyond the valid ones
@@ -146,8 +146,8 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     return _finish(soft, args)
 
 
-def _rows(args: SortArguments, lists: Lists, ranks: tf.Tensor) -> SoftRows | MatrixRows:
-    """The rows of the matrix at `ranks` [B or 1, r]."""
+def _rows(args: SortArguments, lists: Lists, ranks: Ranks) -> SoftRows | MatrixRows:
+    """The rows of the matrix at some ranks."""
     method = methods.METHODS[args.method]
     if method.matrix is not None:
         return MatrixRows(lists, ranks, method.matrix(lists.in_order()))
@@ -199,17 +199,17 @@ def _product(
     return choose(lists.scores, lists.tau, values)
 
 
-def _hard_rows(lists: OrderedLists, ranks: tf.Tensor) -> tf.Tensor:
+def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:
     """Exact rows. The valid rows of a list that is not a number are NaN, as in the soft matrix."""
-    exact = tf.cast(tf.equal(ranks[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
-    is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), ranks < lists.valid_counts())
+    exact = tf.cast(tf.equal(ranks.numbers[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
+    is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), ranks.numbers < lists.valid_counts())
     return or_nan(exact, is_invalid[:, :, tf.newaxis])
 
 
 def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> tf.Tensor:
     """`values` [B, n, d], 0 where masked, in exact order; NaN at valid ranks of a list that is not a number."""
     exact = take(values, lists.order[:, :top_k])
-    is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), _leading_ranks(lists, top_k) < lists.valid_counts())
+    is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), _leading_ranks(lists, top_k).numbers < lists.valid_counts())
     return or_nan(exact, is_invalid[:, :, tf.newaxis])
 
 
@@ -228,10 +228,10 @@ def _valid(lists: Lists, values: tf.Tensor) -> tf.Tensor:
     return lists.of_valid(_of_lists(lists, values))
 
 
-def _leading_ranks(lists: Lists, count: int | None = None) -> tf.Tensor:
-    """The ranks 0, 1, ... of all lists: [1, n] or [1, count]."""
+def _leading_ranks(lists: Lists, count: int | None = None) -> Ranks:
+    """The first `count` ranks of all lists, by default all."""
     size = (lists.scores.shape[1] or tf.shape(lists.scores)[1]) if count is None else count
-    return tf.range(size)[tf.newaxis]
+    return Ranks(tf.range(size)[tf.newaxis], are_leading=True)
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:

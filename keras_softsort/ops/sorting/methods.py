@@ -20,7 +20,7 @@ from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting._matrix_free.soft_sort import soft_sort_products
-from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, flat_lists
+from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, Ranks, flat_lists
 from keras_softsort.ops.sorting._permutahedron.memberships import projected_membership
 from keras_softsort.ops.sorting._permutahedron.projection import projected_ranks, projected_scores
 
@@ -33,8 +33,8 @@ class Method(NamedTuple):
     """
 
     name: str
-    # (lists, ranks [B or 1, r], power): a soft permutation whose rows are softmaxes of logits.
-    logits: Callable[[Lists, tf.Tensor, float], Logits] | None = None
+    # (lists, ranks, power): a soft permutation whose rows are softmaxes of logits.
+    logits: Callable[[Lists, Ranks, float], Logits] | None = None
     matrix_free: MatrixFree | None = None  # products without the matrix, for a power of 1
     ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
     sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones

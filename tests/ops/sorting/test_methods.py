@@ -14,6 +14,7 @@ import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
+from keras_softsort.ops.sorting._ordering import Ranks
 from keras_softsort.ops.sorting.methods import Method
 
 pytestmark = pytest.mark.default_stack_only
@@ -37,7 +38,8 @@ def test_everything_that_takes_a_method_is_tried():
 
 def soft_sort_matrix(lists):
     """The matrix that `soft_sort_logits` gives, as one of a method without logits."""
-    ranks = tf.broadcast_to(tf.range(tf.shape(lists.scores)[1]), tf.shape(lists.scores))
+    numbers = tf.broadcast_to(tf.range(tf.shape(lists.scores)[1]), tf.shape(lists.scores))
+    ranks = Ranks(numbers, are_leading=False)
     return SoftRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0)).matrix()
 
 

@@ -7,27 +7,26 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.temperature import excluded
-from keras_softsort.ops.sorting._ordering import Lists
+from keras_softsort.ops.sorting._ordering import Lists, Ranks
 
 
 class MatrixRows(NamedTuple):
     """The rows at some ranks of a differentiable matrix of each list. It has the methods of `SoftRows`."""
 
     lists: Lists
-    ranks: tf.Tensor  # [B or 1, r] int32
+    ranks: Ranks
     whole: tf.Tensor  # [B, n, n]; entries between a valid and a masked item do not count
 
     def matrix(self, log: bool = False) -> tf.Tensor:
         """The rows, or their logarithms, `excluded` where no weight is: [B, r, n]."""
-        rows, tau = take(self.whole, self.ranks), self.lists.tau[:, :, tf.newaxis]
+        rows, tau = self.ranks.of(self.whole), self.lists.tau[:, :, tf.newaxis]
         rows = tf.where(tf.math.is_nan(tau), tau, rows)
         if self.lists.mask is None:
             return _log(rows) if log else rows
         # A row of a valid item spreads over valid items, another row evenly over masked ones.
         counts = self.lists.valid_counts()[:, :, tf.newaxis]
-        valid = self.ranks[:, :, tf.newaxis] < counts
+        valid = self.ranks.numbers[:, :, tf.newaxis] < counts
         rows = tf.where(valid, rows, 1 / tf.cast(tf.maximum(tf.shape(rows)[2] - counts, 1), rows.dtype))
         nothing = excluded(rows.dtype) if log else tf.zeros([], rows.dtype)
         return tf.where(tf.equal(self.lists.mask[:, tf.newaxis, :], valid), _log(rows) if log else rows, nothing)

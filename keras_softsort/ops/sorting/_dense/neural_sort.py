@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.sorting._dense.above_below import above_below
 from keras_softsort.ops.sorting._dense.soft_rows import Layout, Logits, Pairs
-from keras_softsort.ops.sorting._ordering import Lists
+from keras_softsort.ops.sorting._ordering import Lists, Ranks
 
 # Scores farther from the middle, in units of a tau below 1, count as this, so that neither sums nor quotients overflow.
 FARTHEST = {tf.float32: 1e33, tf.float64: 1e300}
@@ -20,12 +20,12 @@ FARTHEST = {tf.float32: 1e33, tf.float64: 1e300}
 COLDEST = {tf.float32: 1e-30, tf.float64: 1e-290}
 
 
-def neural_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
-    """Logits of the rows at `ranks` [B or 1, r]."""
+def neural_sort_logits(lists: Lists, ranks: Ranks, power: float) -> Logits:
+    """Logits of the rows at some ranks."""
     del power
     size = lists.scores.shape[1] or tf.shape(lists.scores)[1]
     counts = size if lists.mask is None else lists.valid_counts()
-    slopes = tf.cast(counts - 1 - 2 * ranks, lists.scores.dtype)  # [B or 1, r]
+    slopes = tf.cast(counts - 1 - 2 * ranks.numbers, lists.scores.dtype)  # [B or 1, r]
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]:
         items = above_below(lists, scores)

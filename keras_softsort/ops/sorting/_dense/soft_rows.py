@@ -17,7 +17,7 @@ from keras_softsort.ops.core.products import by_sums, times_vector
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.core.tracing import is_compiled
-from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists
+from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists, Ranks
 
 
 class Layout(NamedTuple):
@@ -89,7 +89,7 @@ class SoftRows(NamedTuple):
     """The rows at some ranks of the soft permutation of each list."""
 
     lists: Lists
-    ranks: tf.Tensor  # [B or 1, r] int32
+    ranks: Ranks
     logits: Logits
 
     def matrix(self, log: bool = False) -> tf.Tensor:
@@ -112,7 +112,7 @@ class SoftRows(NamedTuple):
 
     def _are_valid(self) -> tf.Tensor:
         """Whether there is a valid item at each rank: [B, r]."""
-        return self.ranks < self.lists.valid_counts()
+        return self.ranks.numbers < self.lists.valid_counts()
 
     def multiply(self, values: tf.Tensor) -> tf.Tensor:
         """The product with `values` [B, n, d]: [B, r, d]."""

@@ -10,13 +10,13 @@ import tensorflow as tf
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.target import by_comparison
 from keras_softsort.ops.sorting._dense.soft_rows import BY_RANK, Layout, Logits, Pairs
-from keras_softsort.ops.sorting._ordering import Lists
+from keras_softsort.ops.sorting._ordering import Lists, Ranks
 
 
-def soft_sort_logits(lists: Lists, ranks: tf.Tensor, power: float) -> Logits:
-    """Logits of the rows at `ranks` [B or 1, r]."""
+def soft_sort_logits(lists: Lists, ranks: Ranks, power: float) -> Logits:
+    """Logits of the rows at some ranks."""
     in_order = lists.in_order()
-    items = take(in_order.order, ranks)
+    items = ranks.of(in_order.order)
 
     def logits(scores: tf.Tensor, tau: tf.Tensor) -> tuple[Pairs, Callable[[Pairs, Layout], tf.Tensor]]:
         ordered = take(scores, items)
