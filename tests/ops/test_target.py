@@ -120,3 +120,34 @@ def test_pairs_of_long_lists_take_no_loop_where_pairs_are_compared(name, rng):
     assert "While" not in " ".join(kinds(found))
     inputs = tf.constant(scores), tf.constant(labels)
     np.testing.assert_allclose(found(*inputs), expected(*inputs), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gpu", "tpu"])
+def test_sigmoid_ranks_of_long_lists_take_no_condition_where_pairs_are_compared(name, rng):
+    scores, labels = rng.normal(size=(2, 300)).astype("f"), rng.integers(0, 5, (2, 300)).astype("f")
+
+    def graph():
+        lists = tf.TensorSpec(scores.shape)
+        return tf.function(ks.ops.approx_ndcg_loss, autograph=False).get_concrete_function(lists, lists)
+
+    def conditions(traced):
+        return [each for each in traced.graph.get_operations() if each.type in ("If", "StatelessIf", "Case")]
+
+    expected = graph()
+    with target.lowering_for(name):
+        found = graph()
+    assert conditions(expected)
+    assert not conditions(found)
+    inputs = tf.constant(scores), tf.constant(labels)
+    np.testing.assert_allclose(found(*inputs), expected(*inputs), rtol=1e-5)
+
+
+def test_rows_of_all_ranks_gather_no_items():
+    """A GPU and a TPU would compare all pairs of a list for it."""
+
+    def gathers(top_k):
+        traced = tf.function(lambda scores: ks.soft_sort(scores, top_k=top_k), autograph=False)
+        operations = traced.get_concrete_function(tf.TensorSpec([2, 7])).graph.get_operations()
+        return sum(each.type == "GatherV2" for each in operations)
+
+    assert gathers(None) == gathers(3) == 1  # the scores of the items in order

@@ -18,7 +18,7 @@ from keras_softsort.ops.core.tracing import is_compiled
 
 TARGETS = ("cpu", "gpu", "tpu")
 # The longest lists whose items are compared by pairs, for each target.
-LONGEST = {"cpu": 0, "gpu": 1024, "tpu": 2048}
+LONGEST = {"cpu": 0, "gpu": 2048, "tpu": 2048}
 LONGEST_PRODUCT = 128
 
 _chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", default=None)
