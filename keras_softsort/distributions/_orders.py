@@ -16,7 +16,8 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most, list_size
 from keras_softsort.ops.core.order import descending, group_sums, in_order, inverse, masked_last
 from keras_softsort.ops.core.target import by_comparison
-from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ComparedChoices, OrderedChoices, choice_costs
+from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
+from keras_softsort.ops.sampling.compared_choices import ComparedChoices
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:

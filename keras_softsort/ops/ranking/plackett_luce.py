@@ -20,16 +20,16 @@ from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
 from keras_softsort.ops.sampling.choice_costs import (
-    ComparedChoices,
     MultipliedChoices,
     OrderedChoices,
     choice_costs,
     choice_derivatives,
 )
+from keras_softsort.ops.sampling.compared_choices import ComparedChoices
 
 # Scores of a wide range are compared by pairs in lists of up to this known size. The first training step of 64 lists of
-# 50 items, most of which traces operations, takes 0.7 of the time of sums in blocks.
-LONGEST_COMPARED = 128
+# 50 items, most of which traces operations, takes 0.6 of the time of sums in blocks.
+LONGEST_COMPARED = 64
 
 # The discount of position-aware ListMLE, which depends on the number of items.
 EXPONENTIAL = "exponential"
@@ -95,8 +95,8 @@ def plackett_luce_loss(
       ValueError: `k` is below 1, `tau` is not positive, a name is unknown, or shapes do not match.
 
     Cost: a sort and O(n) per list; O(n^1.5) if float32 scores span more than 70, or float64 ones more than 600, and all
-    pairs for a known size of up to 128. A TPU, and a GPU under XLA, always compare all pairs of lists of known sizes; a
-    CPU under XLA those of up to 128 items.
+    pairs for a known size of up to 64. A TPU, and a GPU under XLA, always compare all pairs of lists of a known size of
+    up to 2,048; a CPU under XLA those of up to 128 items.
 
     Example:
       >>> round(float(ks.ops.plackett_luce_loss([1.0986123, 0.0, 0.6931472], [2, 0, 1])), 4)  # log(6 / 3) + log(3 / 2)

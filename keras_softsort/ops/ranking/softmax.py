@@ -24,7 +24,8 @@ from keras_softsort.ops.ranking.lists import (
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, ComparedChoices, choice_costs
+from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
+from keras_softsort.ops.sampling.compared_choices import ComparedChoices
 
 # With smaller labels a loss is only infinite because of its scores.
 LARGE = 64
