@@ -103,43 +103,36 @@ def test_an_unknown_target_is_an_error(name):
 
 
 @pytest.mark.parametrize("name", ["gpu", "tpu"])
-def test_pairs_of_long_lists_take_no_loop_where_pairs_are_compared(name, rng):
-    scores, labels = rng.normal(size=(3, 200)).astype("f"), rng.integers(0, 5, (3, 200)).astype("f")
+@pytest.mark.parametrize(
+    ("operator", "size", "kinds"),
+    [(ks.ops.ranknet_loss, 200, ["While"]), (ks.ops.approx_ndcg_loss, 300, ["If", "Case"])],
+    ids=["loop", "condition"],
+)
+def test_long_lists_take_no_control_flow_where_pairs_are_compared(operator, size, kinds, name, rng):
+    scores, labels = rng.normal(size=(3, size)).astype("f"), rng.integers(0, 5, (3, size)).astype("f")
 
     def graph():
         lists = tf.TensorSpec(scores.shape)
-        return tf.function(ks.ops.ranknet_loss, autograph=False).get_concrete_function(lists, lists)
+        return tf.function(operator, autograph=False).get_concrete_function(lists, lists)
 
-    def kinds(traced):
-        return {operation.type for operation in traced.graph.get_operations()}
+    def found_in(traced):
+        operations = " ".join(operation.type for operation in traced.graph.get_operations())
+        return any(kind in operations for kind in kinds)
 
     expected = graph()
     with target.lowering_for(name):
         found = graph()
-    assert "While" in " ".join(kinds(expected))
-    assert "While" not in " ".join(kinds(found))
+    assert found_in(expected)
+    assert not found_in(found)
     inputs = tf.constant(scores), tf.constant(labels)
     np.testing.assert_allclose(found(*inputs), expected(*inputs), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gpu", "tpu"])
-def test_sigmoid_ranks_of_long_lists_take_no_condition_where_pairs_are_compared(name, rng):
-    scores, labels = rng.normal(size=(2, 300)).astype("f"), rng.integers(0, 5, (2, 300)).astype("f")
-
-    def graph():
-        lists = tf.TensorSpec(scores.shape)
-        return tf.function(ks.ops.approx_ndcg_loss, autograph=False).get_concrete_function(lists, lists)
-
-    def conditions(traced):
-        return [each for each in traced.graph.get_operations() if each.type in ("If", "StatelessIf", "Case")]
-
-    expected = graph()
+def test_the_longest_lists_whose_pairs_are_compared(name):
     with target.lowering_for(name):
-        found = graph()
-    assert conditions(expected)
-    assert not conditions(found)
-    inputs = tf.constant(scores), tf.constant(labels)
-    np.testing.assert_allclose(found(*inputs), expected(*inputs), rtol=1e-5)
+        assert target.by_comparison(2048)
+        assert not target.by_comparison(2049)
 
 
 def test_rows_of_all_ranks_gather_no_items():

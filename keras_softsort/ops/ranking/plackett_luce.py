@@ -28,7 +28,8 @@ from keras_softsort.ops.sampling.choice_costs import (
 from keras_softsort.ops.sampling.compared_choices import ComparedChoices
 
 # Scores of a wide range are compared by pairs in lists of up to this known size. The first training step of 64 lists of
-# 50 items, most of which traces operations, takes 0.6 of the time of sums in blocks.
+# 50 items, most of which traces operations, takes 0.6 of the time of sums in blocks (see the first
+# steps of `benchmarks/suite --short`, with 0 here).
 LONGEST_COMPARED = 64
 
 # The discount of position-aware ListMLE, which depends on the number of items.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import group_sums, take
+from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.core.ties import tie_sums
 from keras_softsort.ops.sampling.compared_choices import ComparedChoices, compared_costs
@@ -46,7 +47,7 @@ class OrderedChoices(NamedTuple):
         """Sum the values [B, n] of choices over those that have each item among their alternatives."""
         # The sum of each group stands at its first item.
         sums = values if self.first is None else group_sums(values, self.first, list_size(values))
-        return tf.cumsum(sums, axis=1)
+        return running_sums(sums)
 
     def logsumexp_of_choices(self, values: tf.Tensor) -> tf.Tensor:
         """The logarithms of the sums that `choices` makes of the exponentials of the values [B, n], of any range."""
@@ -77,7 +78,7 @@ class ChoicesAgainstLater(NamedTuple):
 
     def choices(self, values: tf.Tensor) -> tf.Tensor:
         """Sum the values [B, n] of choices over those that have each item among their alternatives."""
-        return values + take(tf.pad(tf.cumsum(values, axis=1), [[0, 0], [1, 0]]), self.first)
+        return values + take(tf.pad(running_sums(values), [[0, 0], [1, 0]]), self.first)
 
 
 class MultipliedChoices(NamedTuple):
@@ -227,4 +228,4 @@ def choice_derivatives(
 
 
 def _sums_after(terms: tf.Tensor) -> tf.Tensor:
-    return tf.cumsum(terms, axis=1, exclusive=True, reverse=True)
+    return running_sums(terms, exclusive=True, reverse=True)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.order import descending, inverse, take
 from keras_softsort.ops.core.products import times_vector
+from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.sorting._ordering import Lists, working_dtype
 
@@ -63,12 +64,12 @@ class SortedItems:
 
     def _above(self, values: tf.Tensor) -> tf.Tensor:
         """The sums of `values` [B, n], 0 where masked, over the items above each item."""
-        sums = tf.cumsum(self._by_rank(values), axis=1)
+        sums = running_sums(self._by_rank(values))
         return take(tf.pad(sums, [[0, 0], [1, 0]]), self.first)
 
     def _below(self, values: tf.Tensor) -> tf.Tensor:
         """The sums of `values` [B, n], 0 where masked, over the items below each item."""
-        sums = tf.cumsum(self._by_rank(values), axis=1, reverse=True)
+        sums = running_sums(self._by_rank(values), reverse=True)
         return take(tf.pad(sums, [[0, 0], [0, 1]]), self.last + 1)
 
     def _by_rank(self, values: tf.Tensor) -> tf.Tensor:
