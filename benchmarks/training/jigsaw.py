@@ -66,11 +66,11 @@ import keras_softsort as ks
 
 @keras.utils.register_keras_serializable(package="experiments")
 class PutInPlace(keras.layers.Layer):
-    """Pieces `[batch, n, ...]` by soft permutations `[batch, samples, n, n]`: `[batch, samples, n, ...]`."""
+    """Pieces `[batch, n, ...]` by soft permutations `[batch, n, n]`: `[batch, n, ...]`."""
 
     def call(self, pieces: tf.Tensor, permutation: tf.Tensor) -> tf.Tensor:
         """The mean of the pieces at each position, weighted by the permutation."""
-        return tf.einsum("bspq,bphwc->bsqhwc", permutation, pieces)
+        return tf.einsum("bpq,bphwc->bqhwc", permutation, pieces)
 
 
 @keras.utils.register_keras_serializable(package="experiments")
@@ -83,7 +83,7 @@ class BestOrder(keras.layers.Layer):
 
 
 def matcher(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
-    """Shuffled pieces to permutations `[batch, 1, piece, position]`; noise only in training."""
+    """Shuffled pieces to permutations `[batch, piece, position]`; noise only in training."""
     matching = ks.GumbelSinkhornLayer(
         options.tau, noise_scale=options.noise_scale, num_iterations=options.iterations, hard=hard
     )
@@ -91,7 +91,7 @@ def matcher(scores: keras.Model, options: argparse.Namespace, hard: bool = False
 
 
 def reassembler(scores: keras.Model, options: argparse.Namespace, hard: bool = False) -> keras.Model:
-    """Shuffled pieces to reassembled ones `[batch, 1, n, height, width, channels]`."""
+    """Shuffled pieces to reassembled ones `[batch, n, height, width, channels]`."""
     return keras.Model(scores.input, PutInPlace()(scores.input, matcher(scores, options, hard).output))
 
 
@@ -144,7 +144,7 @@ def solve_all(k: int, options: argparse.Namespace) -> tuple[dict, tuple]:
         scores = train(puzzles.cut(train_images, k), seed, options)
         solver = keras.Model(scores.input, BestOrder()(scores.output))
         orders["Gumbel-Sinkhorn"].append(solver(shuffled).numpy())
-        permutations = matcher(scores, options).predict(shuffled, batch_size=100, verbose=0)[:, 0]
+        permutations = matcher(scores, options).predict(shuffled, batch_size=100, verbose=0)
         soft.append(puzzles.measure_soft(shuffled, permutations, truth))
     results = {name: [puzzles.measure(shuffled, order, truth) for order in found] for name, found in orders.items()}
     results["Gumbel-Sinkhorn, soft"] = soft
@@ -188,7 +188,7 @@ def columns(solved: tuple, options: argparse.Namespace, rows: int = 5) -> dict[s
     """Pieces of some puzzles as shuffled, softly and exactly reassembled, and in truth."""
     scores, _, shuffled, truth = solved
     shown = shuffled[:rows]
-    soft, exact = (reassembler(scores, options, hard=hard)(shown)[:, 0].numpy() for hard in (False, True))
+    soft, exact = (reassembler(scores, options, hard=hard)(shown).numpy() for hard in (False, True))
     return {"shuffled": shown, "soft": soft, "exact": exact, "truth": puzzles.in_order(shuffled, truth)[:rows]}
 
 

@@ -1,4 +1,4 @@
-"""The random state of layers that draw noise in training: a weight that is saved with the model."""
+"""Noise of layers in training: its state, a weight that is saved with the model, and the axis of the samples."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def add_noise_state(layer: Any, seed: int | None) -> Any:
         # All replicas have the same count; `next_seed` makes their seeds differ.
         aggregation=AGGREGATION,
     )
+
+
+def sample_axis(num_samples: int | None) -> tuple[int, ...]:
+    """The sample axis of the shape of an output: none if `num_samples` is None."""
+    return () if num_samples is None else (num_samples,)
 
 
 def next_seed(state: Any) -> tf.Tensor:

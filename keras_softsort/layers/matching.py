@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
-from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.layers._noise_state import add_noise_state, next_seed, sample_axis
 from keras_softsort.ops.core.axes import repeat_samples
 from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.order import leading_columns
@@ -97,13 +97,17 @@ class GumbelSinkhornLayer(SinkhornLayer):
 
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.
-      num_samples, noise_scale, num_iterations, tolerance, hard, scale: as in `ops.gumbel_sinkhorn`.
+      num_samples, noise_scale, num_iterations, tolerance, hard, scale: as in `ops.gumbel_sinkhorn`. Without
+        `num_samples` the output has no sample axis.
       seed: integer or None; see `TemperatureLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Output: `[batch, num_samples, n, m]`. In inference all samples are equal, and only one is computed.
+    Output: `[batch, n, m]`, as of `SinkhornLayer`, or `[batch, num_samples, n, m]`. In inference all samples are equal,
+    and only one is computed.
 
     Example:
+      >>> ks.GumbelSinkhornLayer(tau=0.5, seed=1)(tf.zeros([1, 2, 2]), training=True).shape.as_list()
+      [1, 2, 2]
       >>> ks.GumbelSinkhornLayer(tau=0.5, num_samples=3, seed=1)(tf.zeros([1, 2, 2]), training=True).shape.as_list()
       [1, 3, 2, 2]
     """
@@ -115,7 +119,7 @@ class GumbelSinkhornLayer(SinkhornLayer):
         num_iterations: int = 20,
         tolerance: float | None = None,
         noise_scale: float = 1.0,
-        num_samples: int = 1,
+        num_samples: int | None = None,
         hard: bool = False,
         scale: str | None = None,
         seed: int | None = None,
@@ -124,13 +128,13 @@ class GumbelSinkhornLayer(SinkhornLayer):
         super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale, **kwargs)
         self._keep_options(
             noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
-            num_samples=arguments.positive_integer("num_samples", num_samples),
+            num_samples=arguments.optional_positive_integer("num_samples", num_samples),
             seed=arguments.optional_integer("seed", seed),
         )
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:
-        """Map [batch, n, m] to [batch, num_samples, n, m]."""
+        """Map [batch, n, m] to matrices of the same shape, or to [batch, num_samples, n, m]."""
         logits, options = self._matching_arguments(inputs, mask, column_mask)
         if training:
             options.update(self._options("noise_scale", "num_samples"), seed=next_seed(self._noise_state))
@@ -138,6 +142,6 @@ class GumbelSinkhornLayer(SinkhornLayer):
         return repeat_samples(ops.sinkhorn(logits, **options), self.num_samples)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """`[batch, num_samples, n, m]`."""
+        """`[batch, n, m]`, or `[batch, num_samples, n, m]`."""
         batch, *matrix = self.split_shape(input_shape)
-        return layer_shape((batch, self.num_samples, *matrix))
+        return layer_shape((batch, *sample_axis(self.num_samples), *matrix))

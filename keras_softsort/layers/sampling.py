@@ -10,8 +10,8 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import keras, layer_shape
-from keras_softsort.layers._base import SortingLayer, TemperatureLayer
-from keras_softsort.layers._noise_state import add_noise_state, next_seed
+from keras_softsort.layers._base import SortingLayer, TemperatureLayer, ranks_mask
+from keras_softsort.layers._noise_state import add_noise_state, next_seed, sample_axis
 from keras_softsort.ops.core.axes import of_all_entries, repeat_samples
 from keras_softsort.ops.core.temperature import temperature_per_example
 from keras_softsort.ops.sampling.gumbel_softmax import METHODS
@@ -104,7 +104,7 @@ class PlackettLuceSampler(SortingLayer):
     `RelaxedPlackettLuce` has the source.
 
     Args:
-      num_samples: number of samples per list.
+      num_samples: number of samples per list. None draws one, without a sample axis.
       tau: initial temperature in units of `method`; see `TemperatureLayer`. For NeuralSort these are logits times list
         size, for SoftSort logits to the `power`. Orders (`method=None`) do not depend on it.
       top_k: number of first ranks to return; None returns all.
@@ -114,15 +114,18 @@ class PlackettLuceSampler(SortingLayer):
       seed: integer or None; see `TemperatureLayer`.
       **kwargs: `learn_tau`, and the arguments of `keras.layers.Layer`.
 
-    Output: matrices `[batch, num_samples, n, n]`, where row i holds the weights of the items at rank i. With
-    `method=None`, int32 orders `[batch, num_samples, n]` of the item at each rank. With `top_k` there are only `top_k`
-    ranks. In inference all samples are equal. The output has no Keras mask. Masked items and items with a logit of -inf
-    come last: in a matrix their ranks spread evenly over them, in an order they follow by their index. A NaN or +inf
-    makes the matrices of its list NaN.
+    Output: matrices `[batch, n, n]`, as of `NeuralSortLayer`, where row i holds the weights of the items at rank i.
+    With `method=None`, int32 orders `[batch, n]` of the item at each rank. With `top_k` there are only `top_k` ranks.
+    With `num_samples` the second axis is that of the samples, which in inference are equal, and there is no Keras mask.
+    Otherwise a matrix has the mask of the items (none with `top_k`), and an order that of the ranks. Masked items and
+    items with a logit of -inf come last: in a matrix their ranks spread evenly over them, in an order they follow by
+    their index. A NaN or +inf makes the matrices of its list NaN.
 
     Cost: O(n^2) time and memory per sample, O(top_k n) with `top_k`, O(n log n) for orders. Inference needs one sample.
 
     Example:
+      >>> ks.PlackettLuceSampler(tau=0.5, seed=1)(tf.zeros([1, 3]), training=True).shape.as_list()
+      [1, 3, 3]
       >>> ks.PlackettLuceSampler(num_samples=4, tau=0.5, seed=1)(tf.zeros([1, 3]), training=True).shape.as_list()
       [1, 4, 3, 3]
     """
@@ -131,7 +134,7 @@ class PlackettLuceSampler(SortingLayer):
 
     def __init__(
         self,
-        num_samples: int = 1,
+        num_samples: int | None = None,
         tau: float = 1.0,
         *,
         top_k: int | None = None,
@@ -149,7 +152,7 @@ class PlackettLuceSampler(SortingLayer):
         self._keep_options(
             method=method,
             power=power,
-            num_samples=arguments.positive_integer("num_samples", num_samples),
+            num_samples=arguments.optional_positive_integer("num_samples", num_samples),
             top_k=arguments.optional_positive_integer("top_k", top_k),
             hard=arguments.boolean("hard", hard),
             seed=arguments.optional_integer("seed", seed),
@@ -159,10 +162,10 @@ class PlackettLuceSampler(SortingLayer):
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> tf.Tensor:
-        """Map [batch, n] to [batch, num_samples, n, n], or to orders [batch, num_samples, n]."""
+        """Map [batch, n] to matrices [batch, n, n] or orders [batch, n], with `num_samples` as a second axis."""
         logits, tau, mask = self.split_scores(inputs, mask)
         if training:
-            tau = tau[:, tf.newaxis] if len(tau.shape) == 1 else tau
+            tau = tau[:, tf.newaxis] if len(tau.shape) == 1 and self.num_samples is not None else tau
             repeated = None if mask is None else repeat_samples(mask, self.num_samples)
             return self._distribution(repeat_samples(logits, self.num_samples), repeated, tau).sample(
                 seed=tf.cast(next_seed(self._noise_state), tf.int32)
@@ -171,10 +174,10 @@ class PlackettLuceSampler(SortingLayer):
         return repeat_samples(still.mode() if self.method is None else still.relaxed_mode(), self.num_samples)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """`[batch, num_samples, n, n]` or `[batch, num_samples, n]`, with `top_k` as the size of the rank axis."""
+        """`[batch, n, n]` or `[batch, n]`, with `num_samples` as a second axis and `top_k` as the size of the ranks."""
         batch, size = self.scores_shape(input_shape)
         ranks = size if self.top_k is None else self.top_k
-        shape = (batch, self.num_samples, ranks)
+        shape = (batch, *sample_axis(self.num_samples), ranks)
         return layer_shape(shape if self.method is None else (*shape, size))
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -184,8 +187,11 @@ class PlackettLuceSampler(SortingLayer):
         return keras.KerasTensor(self.compute_output_shape(shape), dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: a mask of items does not fit the sample axis of the output."""
-        return None
+        """The mask of the items of a matrix, or of the ranks of an order. None fits `top_k` rows or a sample axis."""
+        mask = self.split_mask(mask)
+        if self.method is None and self.num_samples is None:
+            return ranks_mask(mask, self.top_k)
+        return mask if self.num_samples is None and self.top_k is None else None
 
     def _distribution(self, logits: Any, mask: Any, tau: Any) -> Any:
         # Imported when used, so that TensorFlow Probability takes no other layer with it if it fails.

@@ -15,6 +15,7 @@ import keras_softsort as ks
 keras = tf.keras
 INF = np.inf
 SCORES = tf.constant(np.random.default_rng(13).normal(size=(2, 5)), tf.float32)
+TAU = tf.constant([0.3, 0.9])
 MASK = np.array([[True, False, True, True, False], [True] * 5])
 LAYERS = [
     {"method": "neural_sort"},
@@ -52,7 +53,7 @@ def test_layer_draws_in_training_only_and_anew_each_time(options):
 
 def test_power():
     layer = ks.PlackettLuceSampler(tau=0.5, method="soft_sort", power=2.0)
-    np.testing.assert_allclose(layer(SCORES)[:, 0], ks.soft_sort(SCORES, 0.5, power=2.0), rtol=1e-6)
+    np.testing.assert_allclose(layer(SCORES), ks.soft_sort(SCORES, 0.5, power=2.0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
@@ -140,9 +141,31 @@ def test_what_cannot_be_chosen_comes_last(options, training):
         assert np.all(found[0, :, :3][..., [1, 4]] == 0)
 
 
-def test_no_mask_is_handed_on():
-    layer = ks.PlackettLuceSampler()
-    assert layer.compute_mask(SCORES, tf.constant(MASK)) is None
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("options", [*LAYERS, {"learn_tau": True}], ids=str)
+def test_only_a_number_of_samples_adds_an_axis(options, training):
+    none, one = (ks.PlackettLuceSampler(count, seed=1, **options) for count in (None, 1))
+    found, wanted = (layer([SCORES, TAU], mask=MASK, training=training) for layer in (none, one))
+    np.testing.assert_allclose(found, wanted[:, 0], rtol=1e-6, atol=1e-7)
+    assert tuple(none.compute_output_shape((2, 5))) == found.shape
+    assert tuple(none(keras.Input([5])).shape) == (None, *found.shape[1:])
+
+
+def test_without_a_sample_axis_the_mask_is_handed_on():
+    mask = tf.constant(MASK)
+    np.testing.assert_array_equal(ks.PlackettLuceSampler().compute_mask(SCORES, mask), MASK)
+    assert ks.PlackettLuceSampler(top_k=2).compute_mask(SCORES, mask) is None
+    first = [[True, True, True, False], [True] * 4]
+    np.testing.assert_array_equal(ks.PlackettLuceSampler(method=None, top_k=4).compute_mask(SCORES, mask), first)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": None}, {"top_k": 2}], ids=str)
+def test_no_mask_is_handed_on_with_samples(options):
+    assert ks.PlackettLuceSampler(2, **options).compute_mask(SCORES, tf.constant(MASK)) is None
+
+
+def test_padding_of_samples_in_a_model():
+    layer = ks.PlackettLuceSampler(1)
     inputs = keras.Input((None, 3))
     outputs = inputs
     for part in [*models.head(), layer]:

@@ -97,7 +97,7 @@ def shuffled(pieces: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def training_puzzles(pieces: np.ndarray, batch_size: int, seed: int) -> tf.data.Dataset:
-    """Endless batches of random images: pieces freshly shuffled, and the pieces in place `[batch, 1, n, ...]`."""
+    """Endless batches of random images: pieces freshly shuffled, and the pieces in place `[batch, n, ...]`."""
     everything = tf.constant(pieces)
     count, n = pieces.shape[:2]
 
@@ -105,7 +105,7 @@ def training_puzzles(pieces: np.ndarray, batch_size: int, seed: int) -> tf.data.
         key = tf.stack([tf.constant(seed, tf.int64), step])
         truth = tf.gather(everything, tf.random.stateless_uniform([batch_size], key, maxval=count, dtype=tf.int32))
         shuffle = tf.argsort(tf.random.stateless_uniform([batch_size, n], key), axis=1)
-        return tf.gather(truth, shuffle, batch_dims=1), truth[:, tf.newaxis]
+        return tf.gather(truth, shuffle, batch_dims=1), truth
 
     return tf.data.Dataset.counter().map(make, num_parallel_calls=1).prefetch(4)
 

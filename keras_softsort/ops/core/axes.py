@@ -82,9 +82,9 @@ def _split(tensor: tf.Tensor, inner: int) -> Any:
     return (tf.rank(tensor) if rank is None else rank) - inner
 
 
-def repeat_samples(tensor: tf.Tensor, num_samples: int) -> tf.Tensor:
-    """Repeat `tensor` `num_samples` times along a new second axis."""
-    return tf.repeat(tensor[:, tf.newaxis], num_samples, axis=1)
+def repeat_samples(tensor: tf.Tensor, num_samples: int | None) -> tf.Tensor:
+    """Repeat `tensor` `num_samples` times along a new second axis; None adds no axis."""
+    return tensor if num_samples is None else tf.repeat(tensor[:, tf.newaxis], num_samples, axis=1)
 
 
 def of_all_entries(name: str, mask: Any, tensor: tf.Tensor) -> tf.Tensor | None:

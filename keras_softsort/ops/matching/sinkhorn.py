@@ -131,7 +131,7 @@ def gumbel_sinkhorn(
     tau: Any = 1.0,
     *,
     seed: Any,
-    num_samples: int = 1,
+    num_samples: int | None = None,
     noise_scale: Any = 1.0,
     num_iterations: int = 20,
     tolerance: float | None = None,
@@ -149,24 +149,27 @@ def gumbel_sinkhorn(
       logits, num_iterations, tolerance, row_mask, column_mask: as in `sinkhorn`.
       tau: as in `sinkhorn`. Logits plus noise are divided by it.
       seed: two integers, the stateless seed of the noise.
-      num_samples: number of samples per matrix, at least 1.
+      num_samples: number of samples per matrix, at least 1. None draws one, without a sample axis.
       noise_scale: factor of the noise, a number of at least 0 or a scalar tensor. 0 gives `sinkhorn`.
       hard: whether to return exact matchings of logits plus noise, with the gradient of the soft ones.
       scale: as in `sinkhorn`. The noise is added to the divided logits.
 
     Returns:
-      `[..., num_samples, n, m]` in the dtype of `logits`, with the edge cases, errors, cost and source of `sinkhorn`.
+      `[..., n, m]`, or `[..., num_samples, n, m]` if `num_samples` is given, in the dtype of `logits`. Edge cases,
+      errors, cost and source are those of `sinkhorn`.
 
     Example:
-      >>> ks.ops.gumbel_sinkhorn([[2.0, 1.0], [0.0, 1.0]], tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()
+      >>> logits = [[2.0, 1.0], [0.0, 1.0]]
+      >>> ks.ops.gumbel_sinkhorn(logits, tau=0.5, seed=[1, 2]).shape.as_list()
+      [2, 2]
+      >>> ks.ops.gumbel_sinkhorn(logits, tau=0.5, seed=[1, 2], num_samples=5).shape.as_list()
       [5, 2, 2]
     """
     plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance)
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
     factor = gumbel_noise.noise_scale_tensor(noise_scale, compute_dtype(given.logits.dtype))
-    return _sample(
-        given, factor, gumbel_noise.seed_tensor(seed), arguments.positive_integer("num_samples", num_samples)
-    )
+    num_samples = arguments.optional_positive_integer("num_samples", num_samples)
+    return _sample(given, factor, gumbel_noise.seed_tensor(seed), num_samples)
 
 
 class SinkhornArguments(NamedTuple):
@@ -242,16 +245,17 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 @traced_if_eager
-def _sample(given: SinkhornArguments, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int) -> tf.Tensor:
-    repeated = given._replace(
-        logits=_repeat(given.scaled_logits(noise_scale.dtype), num_samples, -3),
-        scale=None,
-        tau=given.tau if given.tau.shape.rank == 0 else given.tau[..., tf.newaxis],
-        row_mask=_repeat(given.row_mask, num_samples, -2),
-        column_mask=_repeat(given.column_mask, num_samples, -2),
-    )
-    noise = gumbel_noise.gumbel(tf.shape(repeated.logits), seed, noise_scale.dtype)
-    samples, _ = _soft_matching(repeated._replace(logits=repeated.logits + noise_scale * noise))
+def _sample(given: SinkhornArguments, noise_scale: tf.Tensor, seed: tf.Tensor, num_samples: int | None) -> tf.Tensor:
+    matrices = given._replace(logits=given.scaled_logits(noise_scale.dtype), scale=None)
+    if num_samples is not None:
+        matrices = matrices._replace(
+            logits=_repeat(matrices.logits, num_samples, -3),
+            tau=given.tau if given.tau.shape.rank == 0 else given.tau[..., tf.newaxis],
+            row_mask=_repeat(given.row_mask, num_samples, -2),
+            column_mask=_repeat(given.column_mask, num_samples, -2),
+        )
+    noise = gumbel_noise.gumbel(tf.shape(matrices.logits), seed, noise_scale.dtype)
+    samples, _ = _soft_matching(matrices._replace(logits=matrices.logits + noise_scale * noise))
     return tf.cast(samples, given.logits.dtype)
 
 

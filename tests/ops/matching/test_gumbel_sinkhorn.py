@@ -67,6 +67,38 @@ def test_without_noise_every_sample_is_sinkhorn():
         np.testing.assert_allclose(found[:, sample], wanted, rtol=1e-10)
 
 
+@pytest.mark.parametrize("options", [{}, {"hard": True}, {"scale": "std"}, {"tau": tf.constant([0.3, 0.9])}], ids=str)
+def test_only_a_number_of_samples_adds_an_axis(options):
+    mask, x = np.array([[True, True, False], [True, True, True]]), tf.constant(SCORES, tf.float32)
+    options = {"seed": SEED, "row_mask": mask, "column_mask": mask, **options}
+    found, one = ops.gumbel_sinkhorn(x, **options), ops.gumbel_sinkhorn(x, num_samples=1, **options)
+    assert (found.shape, one.shape) == ((2, 3, 3), (2, 1, 3, 3))
+    np.testing.assert_allclose(found, one[:, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", modes.OP_MODES)
+def test_a_sample_without_an_axis_in_every_mode(mode):
+    run = modes.run(
+        mode,
+        lambda scores, tau, _: ops.gumbel_sinkhorn(scores, tau, seed=SEED, num_iterations=6),
+        [tf.constant(SCORES), tf.constant(0.5, tf.float64)],
+        fixed_weights([2, 3, 3]),
+    )
+    np.testing.assert_allclose(run[0], ops.sinkhorn(SCORES + noise([2, 3, 3]), 0.5, num_iterations=6), rtol=1e-11)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("num_samples", [None, 1, 2])
+def test_the_layer_has_a_sample_axis_only_with_a_number(num_samples, training):
+    samples = [] if num_samples is None else [num_samples]
+    layer = ks.GumbelSinkhornLayer(num_samples=num_samples, seed=1)
+    inputs = keras.Input([None, 4])
+    assert tuple(layer(inputs).shape) == (None, *samples, None, 4)
+    assert tuple(layer.compute_output_shape((None, 3, 4))) == (None, *samples, 3, 4)
+    assert layer(tf.zeros([2, 3, 4]), training=training).shape == (2, *samples, 3, 4)
+    assert layer.get_config()["num_samples"] == num_samples
+
+
 def test_another_seed_gives_other_noise():
     first, again, other = (ops.gumbel_sinkhorn(SCORES, seed=seed).numpy() for seed in ([1, 2], [1, 2], [2, 2]))
     np.testing.assert_array_equal(first, again)
@@ -154,7 +186,9 @@ def test_a_loaded_layer_goes_on_with_its_noise(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("cls", "options"), [(ks.SinkhornLayer, {}), (ks.GumbelSinkhornLayer, {"num_samples": 1})], ids=str
+    ("cls", "options"),
+    [(ks.SinkhornLayer, {}), (ks.GumbelSinkhornLayer, {}), (ks.GumbelSinkhornLayer, {"num_samples": 1})],
+    ids=str,
 )
 def test_layer_masks(cls, options):
     layer, x = cls(tau=0.5, **options), tf.constant(SCORES, tf.float32)
@@ -165,7 +199,7 @@ def test_layer_masks(cls, options):
 
     def run(matrix=x, **masks):
         result = layer(matrix, **masks)
-        return result if cls is ks.SinkhornLayer else result[:, 0]
+        return result[:, 0] if options else result
 
     leading = np.array([[True, True, False], [True, True, True]])
     np.testing.assert_allclose(run(mask=mask), op(row_mask=mask, column_mask=leading), rtol=1e-6, atol=1e-7)
@@ -219,7 +253,7 @@ def test_every_argument_of_the_layers_is_used():
         found = ks.SinkhornLayer(**{"tau": 0.3, **arguments})(x)
         assert np.max(np.abs(found.numpy() - plain)) > 1e-4
         noisy = ks.GumbelSinkhornLayer(**{"tau": 0.3, "noise_scale": 0.0, **arguments})
-        np.testing.assert_allclose(noisy(x, training=True)[:, 0], found, atol=1e-5)
+        np.testing.assert_allclose(noisy(x, training=True), found, atol=1e-5)
 
 
 @pytest.mark.parametrize("cls", [ks.SinkhornLayer, ks.GumbelSinkhornLayer])
@@ -228,7 +262,7 @@ def test_a_temperature_per_example_follows_the_logits(cls, column):
     x, tau = tf.constant(SCORES, tf.float32), tf.constant([0.3, 2.0])
     found = cls()([x, tau[:, tf.newaxis] if column else tau])
     for matrix, each, result in zip(x, tau, found, strict=True):
-        np.testing.assert_allclose(tf.reshape(result, [3, 3]), ops.sinkhorn(matrix, each), atol=1e-5)
+        np.testing.assert_allclose(result, ops.sinkhorn(matrix, each), atol=1e-5)
 
 
 def test_the_second_positional_argument_of_a_call_is_the_mask():

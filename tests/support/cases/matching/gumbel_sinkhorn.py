@@ -28,7 +28,7 @@ IN_EVERY_WAY = {
 OF_SCORES = [
     OfScores(
         "gumbel_sinkhorn",
-        lambda s, tau, mask: ks.ops.gumbel_sinkhorn(matrices(s), tau, seed=SEED, row_mask=rows(mask))[:, 0],
+        lambda s, tau, mask: ks.ops.gumbel_sinkhorn(matrices(s), tau, seed=SEED, row_mask=rows(mask)),
         depends_on_unit=True,
         draws_noise=True,
     )
