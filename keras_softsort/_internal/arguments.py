@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal.not_a_number import or_nan
+from keras_softsort._internal.unknown_names import instead_of
 
 DIRECTIONS = ("ASCENDING", "DESCENDING")
 
@@ -86,7 +87,7 @@ def optional_integer(name: str, value: Any) -> int | None:
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """`value`, which must be one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}")
+        raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}{instead_of(value, choices)}")
     return value
 
 

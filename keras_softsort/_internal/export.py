@@ -10,6 +10,8 @@ from typing import Any, TypeVar, overload
 
 import tensorflow as tf
 
+from keras_softsort._internal.unknown_names import with_named_errors
+
 PACKAGE = "keras_softsort"
 # All public names of these folders also stand at the top level. Those of other folders do on request.
 TOP_LEVEL_FOLDERS = {"callbacks", "distributions", "layers", "linalg", "losses", "metrics"}
@@ -27,7 +29,8 @@ def export(item: Any = None, *, top_level: bool = False, folder: str | None = No
     """Make a function or class public: `@export`, or `@export(top_level=True)` for an operator that is `ks.NAME`.
 
     The name becomes part of `__all__` of its folder, or of another `folder`. A class with a `get_config` is also
-    registered with Keras. The `__init__.py` of the folder still has to import the name, for type checkers.
+    registered with Keras. The `__init__.py` of the folder still has to import the name, for type checkers. Calls with
+    an unknown argument raise an error that says what it is called here.
     """
 
     def exported(item: Any) -> Any:
@@ -37,7 +40,13 @@ def export(item: Any = None, *, top_level: bool = False, folder: str | None = No
             _names[PACKAGE].add(item.__name__)
         if hasattr(item, "get_config"):
             tf.keras.utils.register_keras_serializable(package=PACKAGE)(item)
-        return item
+        if isinstance(item, type):
+            constructor = with_named_errors(item.__init__, item.__name__)  # type: ignore[misc]
+            if constructor is not item.__init__:  # type: ignore[misc]
+                item.__init__ = constructor  # type: ignore[misc]
+            return item
+        # `@checks` looks at the names itself.
+        return item if hasattr(item, "check") else with_named_errors(item, item.__name__)
 
     return exported if item is None else exported(item)
 

@@ -6,16 +6,13 @@ activation. So a name that is written here is read only as that of a registered 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from keras_softsort._internal.unknown_names import unknown_argument
 from keras_softsort._keras.compat import keras
-
-# Names that other libraries have for an argument -> the argument here, and its value.
-OTHER_NAMES = {"sigma": ("tau", "tau, which is 1 / sigma"), "temperature": ("tau", "tau"), "topn": ("k", "k")}
 
 
 def written_option(value: Any) -> Any:
@@ -95,13 +92,6 @@ class KeepsOptions:
         options = {name: written_option(getattr(self, name)) for name in self._option_names}
         return {**super().get_config(), **options}  # type: ignore[misc]  # of Keras
 
-
-class FixedOptions(KeepsOptions):
-    """A Keras object that shows its options, and whose options cannot be assigned, because traces of it hold them."""
-
-    # Further attributes that hold arguments. What the caller gave is in `_given_NAME` if Keras holds something else.
-    _fixed_names: tuple[str, ...] = ()
-
     @classmethod
     def _all_arguments(cls) -> dict[str, Any]:
         """The arguments of the constructor with their defaults, also those of base classes."""
@@ -113,13 +103,17 @@ class FixedOptions(KeepsOptions):
         found.pop("options", None)  # a base class gets the arguments of its subclasses by it
         return found
 
-    def _refuse(self, unknown: Mapping[str, Any]) -> None:
+    def _refuse(self, unknown: Iterable[str]) -> None:
         """Raise an error if there are arguments that the constructor does not have."""
         for name in unknown:
-            known, cls = self._all_arguments(), type(self).__name__
-            wanted, hint = OTHER_NAMES.get(name, ("", ""))
-            close = [hint] if wanted in known else difflib.get_close_matches(name, known, 1)
-            raise TypeError(f"{cls} has no argument {name!r}; {f'use {close[0]}' if close else f'it has {[*known]}'}")
+            raise unknown_argument(type(self).__name__, name, self._all_arguments())
+
+
+class FixedOptions(KeepsOptions):
+    """A Keras object that shows its options, and whose options cannot be assigned, because traces of it hold them."""
+
+    # Further attributes that hold arguments. What the caller gave is in `_given_NAME` if Keras holds something else.
+    _fixed_names: tuple[str, ...] = ()
 
     def _holds(self, name: str, otherwise: Any) -> Any:
         """The value that the caller gave for the argument `name`, if it cannot be assigned; else `otherwise`."""

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.unknown_names import other_name
 from keras_softsort._keras.compat import (
     IS_KERAS_3,
     add_scalar_weight,
@@ -24,7 +25,11 @@ from keras_softsort.ops.core.temperature import temperature_per_example
 
 
 class LayerOptions(KeepsOptions):
-    """A layer that passes options on."""
+    """A layer that passes options on. Arguments of other libraries are an error, which says their name here."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._refuse(name for name in kwargs if other_name(name, self._all_arguments()))
+        super().__init__(**kwargs)
 
     def _options(self, *names: str) -> dict[str, Any]:
         """The options of these names, as the attributes hold them now."""

@@ -277,7 +277,7 @@ def test_what_is_shown_of_a_search():
         (ks.RankNetLoss, {"normalisation": 1}, "RankNetLoss has no argument 'normalisation'; use normalization"),
         (ks.NDCG, {"topn": 3}, "NDCG has no argument 'topn'; use k"),
         (ks.KendallTau, {"list": "batch"}, "KendallTau has no argument 'list'; use lists"),
-        (OwnSoftmax, {"sigma": 1}, "OwnSoftmax has no argument 'sigma'; use tau"),
+        (OwnSoftmax, {"temperature": 1}, "OwnSoftmax has no argument 'temperature'; use tau"),
     ],
 )
 def test_arguments_that_there_are_not(cls, arguments, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -204,4 +205,4 @@ class SoftTopKLayer(SortingLayer):
         return ops.soft_top_k_membership if self.returns == "membership" else ops.soft_top_k
 
     def _method(self) -> str:
-        return self._operator().__kwdefaults__["method"] if self.method is None else self.method
+        return inspect.unwrap(self._operator()).__kwdefaults__["method"] if self.method is None else self.method

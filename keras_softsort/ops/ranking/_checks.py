@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.unknown_names import unknown_argument
 
 Operator = TypeVar("Operator", bound=Callable[..., Any])
 # A function of the name and the value of an option, which returns a plain value or raises an error.
@@ -58,6 +59,8 @@ def checks(*together: Callable[[Mapping[str, Any]], Any], **rules: Rule | Held) 
             try:
                 bound = signature.bind(*args, **options)
             except TypeError as error:
+                for name in options.keys() - signature.parameters.keys():
+                    raise unknown_argument(operator.__name__, name, signature.parameters) from None
                 raise TypeError(f"{operator.__name__}: {error}") from None
             bound.apply_defaults()
             checked(of_calls, bound.arguments)

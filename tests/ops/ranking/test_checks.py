@@ -80,7 +80,7 @@ def test_the_object_gets_plain_values():
 def test_arguments_that_there_are_not():
     with pytest.raises(TypeError, match=r"^operator: missing a required argument: 'scores'$"):
         operator()
-    with pytest.raises(TypeError, match=r"^operator: got an unexpected keyword argument 'temperature'$"):
+    with pytest.raises(TypeError, match=r"^operator has no argument 'temperature'; use tau$"):
         operator(0.0, temperature=1.0)
     with pytest.raises(TypeError, match=r"rules must be of arguments of operator, got \['margin'\]"):
         checks(margin=TAU)(inspect.unwrap(operator))
