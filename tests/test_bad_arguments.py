@@ -137,7 +137,7 @@ def valid_arguments(name, function):
 def complaint(function, arguments, name, wrong):
     """The fault of the error that `wrong` as the argument `name` raises, or None."""
     try:
-        function(**{**arguments, **ONLY_WITH.get((function.__name__, name), {}), name: wrong})
+        function(**{**arguments, **ONLY_WITH.get((getattr(function, "__name__", ""), name), {}), name: wrong})
     except (TypeError, ValueError) as error:
         text = str(error)
     else:
@@ -175,6 +175,34 @@ def test_keras_tensors(name):
             match=rf"^{argument} must be a tensor, got a Keras tensor .*keras\.layers\.Lambda, .*SoftRankLayer for",
         ):
             function(**{**valid, argument: tf.keras.Input(np.shape(valid[argument])[1:])})
+
+
+# Arguments that are tensors with axes, and a scalar of their dtype.
+SCALARS = {
+    **dict.fromkeys(["scores", "logits", "labels", "permutation", "cost", "first", "second", "x", "y"], 4.0),
+    **dict.fromkeys(["queries", "candidates", "embeddings", "values", "candidate_labels", "segments"], 4.0),
+    **dict.fromkeys(["row_sums", "column_sums", "x_weights", "y_weights", "references", "distances"], 4.0),
+    **dict.fromkeys(["mask", "row_mask", "column_mask", "candidate_mask", "x_mask", "y_mask"], True),
+    **dict.fromkeys(["neighbors", "seed"], 1),
+}
+MAY_BE_SCALAR = {("soft_values", "values")}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_scalars(name):
+    """A scalar as a tensor with axes: each error names the argument, eagerly and traced."""
+    function = getattr(ks.ops, name)
+    valid, known = valid_arguments(name, function), arguments_of(function)
+    found = []
+    for argument in [each for each in known if each in SCALARS and (name, each) not in MAY_BE_SCALAR]:
+        for call in (function, tf.function(function, autograph=False)):
+            scalar = tf.constant(SCALARS[argument])
+            found.append(complaint(call, {**valid, **ONLY_WITH.get((name, argument), {})}, argument, scalar))
+    assert [text for text in found if text] == []
+    scalars = {each: SCALARS[each] for each in valid if each in SCALARS and each != "seed"}
+    if scalars:
+        with pytest.raises((TypeError, ValueError), match=f"^({'|'.join(scalars)})\\b.* must .*got "):
+            function(**{**valid, **scalars})
 
 
 # A number for each argument that takes one.

@@ -71,15 +71,20 @@ def spearman_correlation(first: Any, second: Any, *, mask: Any = None) -> tf.Ten
 
 def _checked(first: Any, second: Any, mask: Any) -> RankingArguments:
     """The checked arguments: `first` as the scores and `second` as the labels of lists."""
-    first, second = (arguments.real_tensor(name, values) for name, values in (("first", first), ("second", second)))
-    short = by_comparison(first.shape[-1]) if first.shape.rank else False
-    is_float32 = all(each.dtype.is_floating and each.dtype != tf.float64 for each in (first, second))
-    dtype = tf.float32 if short and is_float32 else tf.float64
+    first, second = (_floating_list(name, values) for name, values in (("first", first), ("second", second)))
+    is_float32 = tf.float64 not in (first.dtype, second.dtype)
+    dtype = tf.float32 if is_float32 and by_comparison(first.shape[-1]) else tf.float64
     first, second = (tf.stop_gradient(tf.cast(each, dtype)) for each in (first, second))
     if not second.shape.is_compatible_with(first.shape):
         raise ValueError(f"second must have the shape of first, {first.shape}, got {second.shape}")
     second = arguments.of_shape("second", second, tf.shape(first))
     return RankingArguments(first, second, arguments.list_mask(mask, first, "first"), weights=None, tau=None)
+
+
+def _floating_list(name: str, values: Any) -> tf.Tensor:
+    """Return `values` as a floating-point tensor [..., n]. Integers become float64, which holds them exactly."""
+    tensor = arguments.real_tensor(name, values)
+    return arguments.list_tensor(name, tensor if tensor.dtype.is_floating else tf.cast(tensor, tf.float64))
 
 
 def _are_numbers(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:

@@ -162,8 +162,8 @@ def permutation_cross_entropy_loss(
     """
     permutation = arguments.matrix_tensor("permutation", permutation)
     dtype = compute_dtype(permutation.dtype)
-    labels = tf.cast(arguments.real_tensor("labels", labels), dtype)
-    if labels.shape.rank is None or permutation.shape.rank - labels.shape.rank not in (1, 2):
+    labels = arguments.list_tensor("labels", tf.cast(arguments.real_tensor("labels", labels), dtype))
+    if permutation.shape.rank - labels.shape.rank not in (1, 2):
         raise ValueError(
             "permutation must have shape [..., rank, item] or [..., sample, rank, item] with labels [..., n] of shape "
             f"{labels.shape}, got {permutation.shape}"

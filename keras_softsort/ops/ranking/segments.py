@@ -57,7 +57,7 @@ def per_segment(
     Source: the segments of R. Jagerman et al., "Rax: Composable Learning-to-Rank using JAX", KDD 2022.
     """
     arguments.function("function", function)
-    scores, labels = arguments.floating_tensor("scores", scores), arguments.real_tensor("labels", labels)
+    scores, labels = arguments.list_tensor("scores", scores), arguments.real_tensor("labels", labels)
     segments = arguments.real_tensor("segments", segments)
     if not segments.dtype.is_integer:
         raise TypeError(f"segments must be integers, got dtype {segments.dtype.name}")
