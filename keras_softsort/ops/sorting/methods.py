@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
+from keras_softsort._internal.unknown_names import instead_of
 from keras_softsort.ops.core.axes import moved_axis
 from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.target import by_comparison
@@ -67,8 +68,13 @@ def checked_method(method: Any, capability: str = "permutation") -> str:
     """Return `method`, checked to be the name of a method with `capability`."""
     allowed = names(capability)
     if method not in allowed:
-        lacks = f", which has no {capability}" if isinstance(method, str) and method in METHODS else ""
-        raise ValueError(f"method must be one of {list(allowed)}, got {method!r}{lacks}")
+        if isinstance(method, str) and method in METHODS:
+            more = f", which has no {capability}"
+        elif callable(method):
+            more = "; methods are a fixed set: docs/choosing-an-operator.md has the results of a matrix of your own"
+        else:
+            more = instead_of(method, allowed)
+        raise ValueError(f"method must be one of {list(allowed)}, got {method!r}{more}")
     return method
 
 

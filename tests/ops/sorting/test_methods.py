@@ -83,6 +83,13 @@ def test_what_a_method_lacks(use, ranks_only):
 
 
 def test_an_unknown_method_after_the_last_is_gone():
+    for near in ("neuralsort", "NEURAL_SORT"):
+        with pytest.raises(ValueError, match=f"method must be one of .*, got '{near}'; use 'neural_sort'$"):
+            ks.soft_rank([1.0, 2.0], method=near)
+    with pytest.raises(
+        ValueError, match=r"method must be one of .*, got <function .*; methods are a fixed set: docs/ch"
+    ):
+        ks.soft_rank([1.0, 2.0], method=lambda scores, tau: scores)
     with pytest.raises(ValueError, match=r"method must be one of \['lapsum', 'neural_sort', .*\], got 'toy'$"):
         ks.soft_rank(SCORES, method="toy")
 
