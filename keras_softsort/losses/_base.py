@@ -43,7 +43,7 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
         super().__init_subclass__(**options)
         for name, hook in cls._instead.items():
             overridden = next(base for base in cls.__mro__ if name in vars(base))
-            if not overridden.__module__.startswith(f"{PACKAGE}."):
+            if not _is_of_this_package(overridden):
                 raise TypeError(f"{cls.__name__} must not override {name}, which is not called: override {hook}")
 
     def __init__(
@@ -118,6 +118,11 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
         return {**super().get_config(), **own}
 
 
+def _is_of_this_package(defined: Any) -> bool:
+    """Whether a class or function is defined here, and not by a user."""
+    return defined.__module__.startswith(f"{PACKAGE}.")
+
+
 def _floating_dtype(dtype: Any) -> str:
     """The name of `dtype`, which may be a Keras policy or the name of one."""
     result = _as_dtype(dtype)
@@ -170,9 +175,10 @@ class ListLoss(WeightedLoss):
     Noise: the `seed` of a loss is an integer or None. Each call draws new noise from TensorFlow's generator. With a
     seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.
 
-    Groups: the rows of a group may be anywhere in the batch, and their order is that of the list. Group ids are
-    integers, below 2^24 in float32; `data.batches_of_groups` numbers the groups of each batch. A group that is split
-    between batches or replicas is several lists. `docs/guides/tabular-ranks.md` has the rest.
+    Groups: the id comes first, `[id, label]`. The rows of a group may be anywhere in the batch, and their order is that
+    of the list. Group ids are integers, below 2^24 in float32; `data.batches_of_groups` numbers the groups of each
+    batch. A group that is split between batches or replicas is several lists. `docs/guides/tabular-ranks.md` has the
+    rest.
 
     Padding, even NaN, never affects the loss or its gradient. Lists without valid items give 0. A NaN label that is not
     padding makes the loss of its list NaN. Each list is normalized on its own, and then lists are averaged. Half
@@ -220,7 +226,12 @@ class ListLoss(WeightedLoss):
         `lists` has `labels`, `mask` and `weights`, each `[batch, n]` and 0 (False) in the padding. They have the dtype
         of `y_pred`, float32 or float64. In a list with a NaN label all labels are NaN.
         """
-        raise NotImplementedError
+        raise self._not_implemented("call")
+
+    def _not_implemented(self, name: str) -> NotImplementedError:
+        """The error of a subclass without the hook that stands in for the method `name`."""
+        hook = self._instead[name]
+        return NotImplementedError(f"{type(self).__name__} must define {hook}, which returns the losses [batch]")
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
         """The loss of each list [batch]. The mean is taken over all lists."""
@@ -236,12 +247,24 @@ class ListLoss(WeightedLoss):
         self.compute_in(y_pred.dtype)
 
         def list_losses(lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
-            return self.list_losses(lists.with_nan_spread() if self._spread_nan else lists, y_pred)
+            losses = self.list_losses(lists.with_nan_spread() if self._spread_nan else lists, y_pred)
+            is_own = not _is_of_this_package(type(self).list_losses)
+            return loss_of_each_list(losses, f"list_losses of {type(self).__name__}", y_pred) if is_own else losses
 
         return weighted_list_losses(list_losses, lists, y_pred)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "lists": self.lists, "padding": self.padding}
+
+
+def loss_of_each_list(losses: Any, title: str, y_pred: tf.Tensor) -> tf.Tensor:
+    """Check that `losses`, the result of the method `title`, holds one loss per list of `y_pred`: [batch]."""
+    tensor = arguments.floating_tensor(f"the result of {title}", losses)
+    if not tensor.shape.is_compatible_with(y_pred.shape[:1]):
+        raise ValueError(
+            f"{title} must return one loss per list, [batch], which is {y_pred.shape[:1]} here, got {tensor.shape}"
+        )
+    return arguments.of_shape(f"the result of {title}", tensor, tf.shape(y_pred)[:1])
 
 
 def fresh_seed(seed: int | None) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal.export import export
 from keras_softsort._keras.options import read_options
 from keras_softsort._targets.lists import Lists
-from keras_softsort.losses._base import ListLoss, fresh_seed
+from keras_softsort.losses._base import ListLoss, fresh_seed, loss_of_each_list
 from keras_softsort.ops.core.deviations import checked_scale, in_deviations
 from keras_softsort.ops.core.gradients import nan_lists
 from keras_softsort.ops.ranking.lists import Derivatives, checked_arguments
@@ -49,6 +49,7 @@ class ScoreLoss(ListLoss):
     """
 
     _fixed_names = (*ListLoss._fixed_names, "scale")
+    _instead: ClassVar[dict[str, str]] = {"call": "score_losses(scores, labels, *, mask, weights)"}
     predicts = "scores"
     # Whether an offset of all scores of a list may change its loss.
     _depends_on_offset = True
@@ -62,12 +63,13 @@ class ScoreLoss(ListLoss):
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The weighted loss of each list: `[batch]`."""
-        raise NotImplementedError
+        raise self._not_implemented("call")
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch], NaN for a list with a NaN label or score."""
         scores = lists.only_valid(self._scaled(lists, y_pred))
         losses = self.score_losses(scores, lists.labels, mask=lists.mask, weights=lists.weights)
+        losses = loss_of_each_list(losses, f"score_losses of {type(self).__name__}", scores)
         return nan_lists(lists.failed(scores), losses, scores)
 
     def list_derivatives(self, lists: Lists, y_pred: tf.Tensor) -> Derivatives | None:

@@ -92,8 +92,74 @@ def test_a_temperature_of_none_is_an_option_like_any_other():
     assert float(OptionalTau(tau=2.0, reduction="sum")(labels, scores)) == 1.5
 
 
-def test_without_score_losses():
-    with pytest.raises(NotImplementedError):
-        ks.losses.ScoreLoss()(LABELS, SCORES)
-    with pytest.raises(NotImplementedError):
-        ks.losses.ListLoss()(LABELS, np.ones((2, 4, 4)))
+def test_without_a_hook():
+    class OfScores(ks.losses.ScoreLoss):
+        pass
+
+    class OfMatrices(ks.losses.ListLoss):
+        pass
+
+    with pytest.raises(
+        NotImplementedError, match=r"OfScores must define score_losses\(scores, labels, \*, mask, weights"
+    ):
+        OfScores()(LABELS, SCORES)
+    with pytest.raises(NotImplementedError, match=r"OfMatrices must define list_losses\(lists, y_pred\), .* \[batch\]"):
+        OfMatrices()(LABELS, np.ones((2, 4, 4)))
+
+
+WRONG = {
+    "a loss per item": tf.square,
+    "a scalar": tf.reduce_sum,
+    "a Python number": lambda scores: 1.0,
+    "a column": lambda scores: tf.reduce_sum(scores, axis=-1, keepdims=True),
+    "a loss per column": lambda scores: tf.reduce_sum(scores, axis=0),
+}
+
+
+def own_loss(hook, result):
+    if hook == "score_losses":
+
+        class Own(ks.losses.ScoreLoss):
+            def score_losses(self, scores, labels, *, mask, weights):
+                return result(scores)
+    else:
+
+        class Own(ks.losses.ListLoss):
+            predicts = "scores"
+
+            def list_losses(self, lists, y_pred):
+                return result(y_pred)
+
+    return Own
+
+
+@pytest.mark.parametrize("base", ["score_losses", "list_losses"])
+@pytest.mark.parametrize("mode", ["eager", "traced", "xla", "unknown_shape"])
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("n", [2, 3])
+def test_results_that_are_not_one_loss_per_list(n, wrong, mode, base):
+    """With as many items as lists, a loss per item would be trained as if it were right."""
+    if (wrong, n) == ("a loss per column", 2):
+        return  # [batch]
+    loss = own_loss(base, WRONG[wrong])()
+    labels, scores = tf.ones([2, n]), tf.ones([2, n])
+    call = loss.__call__ if mode == "eager" else tf.function(loss.__call__, jit_compile=mode == "xla", autograph=False)
+    if mode == "unknown_shape":
+        call = tf.function(loss.__call__, input_signature=[tf.TensorSpec([None, None])] * 2, autograph=False)
+    # XLA checks no sizes that are unknown when traced; here all are known.
+    message = rf"{base} of Own must return one loss per list, \[batch\]|the result of {base} of Own must have"
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+        call(labels, scores)
+
+
+@pytest.mark.parametrize("hook", ["score_losses", "list_losses"])
+def test_results_that_are_no_floating_point_tensors(hook):
+    loss = own_loss(hook, lambda scores: tf.zeros(tf.shape(scores)[:1], tf.int32))()
+    with pytest.raises(TypeError, match=f"the result of {hook} of Own must be floating-point, got dtype int32"):
+        loss(LABELS, np.ones((2, 4), "float32"))
+
+
+@pytest.mark.parametrize("hook", ["score_losses", "list_losses"])
+def test_the_error_of_call_names_the_hook_of_the_class(hook):
+    with pytest.raises(TypeError, match=rf"Wrong must not override call, which is not called: override {hook}\("):
+        type("Wrong", (own_loss(hook, None),), {"call": lambda self, y_true, y_pred: 0.0})
