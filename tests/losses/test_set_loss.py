@@ -326,6 +326,30 @@ def test_gradients_of_layers_of_unknown_number():
     np.testing.assert_allclose(found, [gradient_of_one(*each) for each in layers], rtol=1e-12)
 
 
+def of_classes(t, p):
+    """Minus the logit of each target's class, gathered as in DETR: [batch, m, n]."""
+    return -tf.transpose(tf.gather(p["classes"], t["classes"], axis=2, batch_dims=1), [0, 2, 1])
+
+
+@pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="GPUs raise no error for a class of -1")
+@pytest.mark.parametrize(("name", "cost"), [("pair_cost", of_classes), ("matched_loss", pair_cost)])
+def test_classes_of_padding_without_a_mask(name, cost):
+    """The error names the mask, and not the layers of a decoder."""
+    boxes, classes, predicted, logits = sets()
+    given = {"boxes": boxes, "classes": classes}, {"boxes": predicted, "classes": logits}
+    with pytest.raises(ValueError, match=rf"^{name} failed .* pass target_mask") as error:
+        ks.SetLoss(cost, class_loss)(*given)
+    assert "layer" not in str(error.value)
+    ks.SetLoss(cost, class_loss, target_mask="classes")(*given)
+
+
+def test_layers_without_an_axis_of_negative_targets():
+    boxes, classes, predicted, logits = sets()
+    layers = {"boxes": np.stack([predicted] * 3, axis=1), "classes": np.stack([logits] * 3, axis=1)}
+    with pytest.raises(ValueError, match=r"^pair_cost failed .* with layer_axis=1"):
+        ks.SetLoss(pair_cost, class_loss)({"boxes": boxes, "classes": classes}, layers)
+
+
 @pytest.mark.slow
 def test_fit_with_layers():
     rng = np.random.default_rng(0)

@@ -200,16 +200,29 @@ def _masked_sum(losses: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.where(mask, losses, tf.zeros_like(losses)), axis=1)
 
 
+_LAYERS = "SetLoss reads predictions of several layers, [batch, layers, n, ...], with layer_axis=1."
+_PADDING = (
+    "The targets hold negative numbers: if they mark padding, pass target_mask, with which functions see 0 instead."
+)
+# Parts of what TensorFlow says of a class of -1 in cross-entropies, `tf.gather` and `tf.gather_nd`.
+_INDEX_ERRORS = ("outside the valid range", "is not in [", "does not index into")
+
+
+def _is_of_padding(targets: Structure, error: Exception) -> bool:
+    """Whether `error` is about an index, and the unmasked `targets` hold negative numbers, as far as they are known."""
+    known = [tf.get_static_value(each) for each in tf.nest.flatten(targets)]
+    negative = any(each is not None and each.dtype.kind in "if" and (each < 0).any() for each in known)
+    return negative and any(part in str(error) for part in _INDEX_ERRORS)
+
+
 def _result(name: str, function: Callable[..., Any], *structures: Structure, **sides: tf.Tensor) -> tf.Tensor:
     """Call the function `name`, and check its shape `[batch, m]`, `[batch, n]` or `[batch, m, n]` by the `sides`."""
     try:
         value = function(*structures)
     except (ValueError, tf.errors.InvalidArgumentError) as error:
         received = " and ".join(str(tf.nest.map_structure(lambda each: each.shape, each)) for each in structures)
-        raise ValueError(
-            f"{name} failed for tensors of shape {received}. SetLoss reads predictions of several layers, [batch, "
-            f"layers, n, ...], with layer_axis=1. The error: {error}"
-        ) from error
+        hint = _PADDING if len(structures) == 2 and _is_of_padding(structures[0], error) else _LAYERS
+        raise ValueError(f"{name} failed for tensors of shape {received}. {hint} The error: {error}") from error
     tensor = arguments.floating_tensor(f"the result of {name}", value)
     items = list(sides.values())
     expected = items[-1].shape[:1].concatenate([each.shape[1] for each in items])
