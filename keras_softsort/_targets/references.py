@@ -10,6 +10,11 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 
+NO_LABELS = (
+    "labels must be integers [n], got None. For an index without classes pass zeros, and read the neighbors: "
+    "set_references(items, np.zeros(len(items), int))"
+)
+
 
 def checked_embeddings(embeddings: Any) -> np.ndarray:
     """Check a part of the references [n, d]: floating-point and finite."""
@@ -25,7 +30,7 @@ def checked_embeddings(embeddings: Any) -> np.ndarray:
 def checked_labels(labels: Any, count: int, num_classes: int | None) -> tuple[np.ndarray, int]:
     """Check the labels [count] of the references. Without `num_classes` it is one more than the largest label."""
     if labels is None:
-        raise TypeError("labels must be integers [n], got None")
+        raise TypeError(NO_LABELS)
     labels = np.asarray(labels)
     if labels.dtype.kind not in "iu":
         raise TypeError(f"labels must be integers, got dtype {labels.dtype}")

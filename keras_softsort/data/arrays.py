@@ -62,3 +62,8 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is_first[1:] = values[1:] != values[:-1]
     starts = np.flatnonzero(is_first)
     return starts, np.diff(starts, append=len(values))
+
+
+def counted(count: int, noun: str) -> str:
+    """Such as "1 list" or "2 lists"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -59,7 +59,8 @@ class ClickLog:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        return f"ClickLog({len(self)} sessions, {self.items.shape[1]} positions)"
+        counts = ", ".join(map(arrays.counted, self.items.shape, ("session", "position")))
+        return f"ClickLog({counts})"
 
     def __len__(self) -> int:
         return len(self.lists)

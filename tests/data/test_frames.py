@@ -211,7 +211,9 @@ def test_groups_that_are_no_values(frame, message):
 
 def test_a_data_set_prints_its_sizes():
     lists = ks.data.from_frame({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0]}, group="g")
-    assert repr(lists) == "RankingDataset(2 lists, 3 items, 1 features, no labels)"
+    assert repr(lists) == "RankingDataset(2 lists, 3 items, 1 feature, no labels)"
+    assert repr(ks.data.RankingDataset(np.ones([1, 2]), [1], [1])) == "RankingDataset(1 list, 1 item, 2 features)"
+    assert repr(ks.data.ClickLog([0], [[0]], [[1]])) == "ClickLog(1 session, 1 position)"
     log = ks.data.ClickLog([0, 0], [[0, 1]] * 2, [[1, 0]] * 2)
     assert repr(log) == "ClickLog(2 sessions, 2 positions)"
 

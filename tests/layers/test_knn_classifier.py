@@ -347,6 +347,14 @@ def test_bad_references(embeddings, labels, error, message):
         ks.KNNClassifier(4, num_classes=4).set_references(embeddings, labels)
 
 
+def test_an_index_without_labels():
+    index = ks.KNNClassifier(2)
+    with pytest.raises(TypeError, match=r"got None. For an index without classes pass zeros"):
+        index.set_references(REFERENCES)
+    index.set_references(REFERENCES, np.zeros(len(REFERENCES), int))  # as the message says
+    np.testing.assert_array_equal(index(REFERENCES)["neighbors"][:, 0], np.arange(len(REFERENCES)))
+
+
 def test_bad_use():
     with pytest.raises(ValueError, match="call set_references or adapt first"):
         ks.KNNClassifier(4)(QUERIES)

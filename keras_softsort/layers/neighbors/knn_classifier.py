@@ -90,8 +90,11 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
         if num_references is not None or dimension is not None:
             self._add_references(num_references, dimension)
 
-    def set_references(self, embeddings: Any, labels: Any) -> None:
-        """Set the references: `embeddings` [n, d] and integer `labels` [n]. Later ones must have the same shapes."""
+    def set_references(self, embeddings: Any, labels: Any = None) -> None:
+        """Set the references: `embeddings` [n, d] and integer `labels` [n]. Later ones must have the same shapes.
+
+        Labels are required. An index of items without classes has zeros as labels, and `"neighbors"` as its output.
+        """
         self._set([checked_embeddings(embeddings)], labels)
 
     def adapt(
