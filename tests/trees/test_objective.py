@@ -8,6 +8,7 @@ import lightgbm
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.readme import README, fenced_blocks
 
 import keras_softsort as ks
 from keras_softsort import trees
@@ -316,19 +317,30 @@ def test_a_pickled_objective_keeps_its_options():
         np.testing.assert_array_equal(before, after)
 
 
-class RankerOfRows(lightgbm.LGBMRanker):
-    """Takes a query id per row, which scikit-learn can split."""
+def ranker_of_rows():
+    """The class of the guide, which takes a query id per row."""
+    blocks = fenced_blocks((README.parent / "docs" / "guides" / "ranking-trees.md").read_text())
+    source = next(block for block in blocks if "class RankerOfRows" in block).partition("\nfeatures = ")[0]
+    names = {"__name__": "page"}
+    exec(source, names)
+    return names["RankerOfRows"]
 
-    def fit(self, x, y, queries):
-        return super().fit(x, y, group=np.unique(queries, return_counts=True)[1])
+
+def test_ranker_of_rows_with_ids_that_do_not_ascend(monkeypatch):
+    """`np.unique` would count the rows in the order of the ids."""
+    ranker, found = ranker_of_rows(), []
+    monkeypatch.setattr(lightgbm.LGBMRanker, "fit", lambda self, x, y, group: found.append(list(group)))
+    for queries in ([7, 7, 7, 2, 9, 9], [1], ["b", "b", "a"]):
+        ranker().fit(None, None, np.array(queries))
+    assert found == [[3, 1, 2], [1], [2, 1]]
 
 
 @default_stack_only
 def test_grid_search_by_query():
     x, labels, sizes = flat_lists(0)
-    queries = np.repeat(np.arange(len(sizes)), sizes)
+    queries = np.repeat(np.arange(len(sizes))[::-1], sizes)
     search = sklearn.model_selection.GridSearchCV(
-        RankerOfRows(objective=ndcg_objective(), n_estimators=3, verbose=-1, n_jobs=1),
+        ranker_of_rows()(objective=ndcg_objective(), n_estimators=3, verbose=-1, n_jobs=1),
         {"num_leaves": [3, 7]},
         cv=sklearn.model_selection.GroupKFold(2),
         scoring="neg_mean_squared_error",
