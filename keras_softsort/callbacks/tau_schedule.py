@@ -22,6 +22,9 @@ class TauSchedule(keras.callbacks.Callback):
     permutations are close to exact. The temperature is logged as `"tau"` at the end of each epoch. Changing it makes no
     new trace, even with `jit_compile=True`.
 
+    At low temperatures the default of 20 iterations of `SinkhornLayer` is not enough: its rows do not sum to 1. Give it
+    a `tolerance` and more iterations, as in the example.
+
     Args:
       schedule: function of the step (a Python int, from 0) that returns a positive number, or any
         `keras.optimizers.schedules.LearningRateSchedule`.
@@ -39,6 +42,11 @@ class TauSchedule(keras.callbacks.Callback):
     Example:
       >>> anneal = ks.TauSchedule(lambda epoch: max(0.1, 0.9 ** epoch))
       >>> # model.fit(data, epochs=20, callbacks=[anneal])
+      >>> layer = ks.SinkhornLayer(num_iterations=500, tolerance=0.01)  # for a schedule that ends at 0.01
+      >>> layer.tau = 0.01
+      >>> sums = tf.reduce_sum(layer(tf.random.stateless_normal([20, 5, 5], seed=[0, 0])), axis=-1)
+      >>> bool(tf.reduce_all(abs(sums - 1) <= 0.0101))
+      True
     """
 
     def __init__(

@@ -23,6 +23,10 @@ class SinkhornLayer(TemperatureLayer):
 
     Use it to learn an order or a matching that is not observed. See `ops.sinkhorn` for the formula, cost and source.
 
+    A low `tau` needs more than 20 iterations. Rows of 5 standard normal logits sum to 1 within 0.07 at `tau=0.1`, 0.19
+    at 0.05 and 1.0 at 0.01. If `tau` is annealed, as by `TauSchedule`, pass a `tolerance` and a larger
+    `num_iterations`. A matrix stops iterating once it is within the tolerance.
+
     Args:
       tau: initial temperature in units of the logits; see `TemperatureLayer`.
       num_iterations, tolerance, hard, scale: as in `ops.sinkhorn`.
@@ -38,6 +42,12 @@ class SinkhornLayer(TemperatureLayer):
     Example:
       >>> ks.SinkhornLayer(tau=0.1, hard=True)(tf.constant([[[2.0, 1.0], [3.0, 0.5]]])).numpy().tolist()
       [[[0.0, 1.0], [1.0, 0.0]]]
+      >>> logits = tf.constant(np.random.default_rng(0).normal(size=(20, 5, 5)), tf.float32)
+      >>> for options in ({}, {"num_iterations": 500, "tolerance": 0.01}):
+      ...     sums = tf.reduce_sum(ks.SinkhornLayer(tau=0.05, **options)(logits), axis=-1)
+      ...     print(round(float(tf.reduce_max(abs(sums - 1))), 2))
+      0.19
+      0.01
     """
 
     def __init__(

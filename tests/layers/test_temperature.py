@@ -151,3 +151,18 @@ def test_a_mask_comes_through_dense(layer, padding):
     found = model.predict(wide, verbose=0)
     np.testing.assert_allclose(found[:, :5], model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(found[:, 5:], 0)
+
+
+@pytest.mark.parametrize(
+    ("tau", "residual"), [(1.0, 0.0), (0.1, 0.07), (0.05, 0.19), (0.01, 1.0)], ids=lambda value: f"{value:g}"
+)
+def test_rows_of_sinkhorn_as_the_temperature_falls(tau, residual):
+    """The figures that the layer and the page on temperatures give, and their remedy."""
+    logits = np.random.default_rng(0).normal(size=(20, 5, 5)).astype("float32")
+
+    def largest(layer):
+        layer.tau = tau
+        return float(tf.reduce_max(abs(tf.reduce_sum(layer(logits), axis=-1) - 1)))
+
+    np.testing.assert_allclose(largest(ks.SinkhornLayer()), residual, atol=0.006)
+    assert largest(ks.SinkhornLayer(num_iterations=500, tolerance=0.01)) < 0.0101
