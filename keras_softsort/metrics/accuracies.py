@@ -46,6 +46,9 @@ class OrderMetric(SortMetric):
 class PermutationAccuracy(OrderMetric):
     """The share of lists that are sorted perfectly ("all correct" in the NeuralSort paper).
 
+    Larger labels come first. For ranks from 1, where 1 is first, pass `target="ranks"` if `y_pred` is a soft
+    permutation, and n minus the rank if it is scores of which the largest is first.
+
     For models that learn to sort. Items with equal labels may be in either order. A list with a NaN counts as wrong.
 
     Args:
@@ -67,6 +70,11 @@ class PermutationAccuracy(OrderMetric):
     Example:
       >>> float(ks.PermutationAccuracy()([[1, 2, 3], [1, 2, 3]], [[1.0, 5.0, 9.0], [5.0, 1.0, 9.0]]))
       0.5
+      >>> ranks, scores = tf.constant([[3, 1, 2]]), [[2.0, 5.0, 3.0]]
+      >>> float(ks.PermutationAccuracy(target="ranks")(ranks, ks.neural_sort(scores)))
+      1.0
+      >>> float(ks.PermutationAccuracy()(3 - ranks, scores))
+      1.0
     """
 
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
@@ -78,11 +86,14 @@ class PermutationAccuracy(OrderMetric):
 class ElementwiseAccuracy(OrderMetric):
     """The share of ranks that hold a correct item, averaged over the ranks of each list and then over lists.
 
-    It also counts lists that are nearly sorted. The rest is as in `PermutationAccuracy`.
+    Larger labels come first; `PermutationAccuracy` says what to pass for ranks. This metric also counts lists that are
+    nearly sorted. The rest is as in `PermutationAccuracy`.
 
     Example:
       >>> float(ks.ElementwiseAccuracy()([[1, 2, 3, 4]], [[5.0, 1.0, 8.0, 9.0]]))
       0.5
+      >>> float(ks.ElementwiseAccuracy(target="ranks")([[3, 1, 2]], ks.neural_sort([[2.0, 5.0, 3.0]])))
+      1.0
     """
 
     def list_values(self, is_correct: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:

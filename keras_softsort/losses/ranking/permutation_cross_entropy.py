@@ -20,6 +20,9 @@ from keras_softsort.ops.ranking.permutation_cross_entropy import (
 class PermutationCrossEntropyLoss(ListLoss):
     """Cross-entropy of soft permutations `[batch, rank, item]` with the true order.
 
+    Larger labels come first, in row 0. For ranks from 1, where 1 is first, pass `target="ranks"`: as labels, they would
+    train a sorter that is upside down.
+
     Use it after `NeuralSortLayer` or `SoftSortLayer`, to train through a sort. `y_pred` is `[batch, n, n]`, the first k
     rows `[batch, k, n]`, or samples `[batch, num_samples, k, n]`, which are averaged. See
     `ops.permutation_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
@@ -35,6 +38,8 @@ class PermutationCrossEntropyLoss(ListLoss):
     Example:
       >>> matrix = ks.ops.neural_sort([[2.0, 5.0, 3.0]], tau=1.0)
       >>> round(float(ks.PermutationCrossEntropyLoss()([[20.0, 50.0, 30.0]], matrix)), 3)
+      0.285
+      >>> round(float(ks.PermutationCrossEntropyLoss(target="ranks")([[3, 1, 2]], matrix)), 3)
       0.285
     """
 
@@ -55,6 +60,8 @@ class PermutationCrossEntropyLoss(ListLoss):
 class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entropy_loss):
     """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 
+    Items with larger labels get larger scores. For ranks from 1, where 1 is first, pass n minus the rank.
+
     Use it to learn an order if the model outputs one score per item. If it outputs a soft permutation, use
     `PermutationCrossEntropyLoss`. Here lists in a very wrong order have a gradient, too. See
     `ops.neural_sort_cross_entropy_loss` for the formula, edge cases, errors, cost and source.
@@ -66,6 +73,9 @@ class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entrop
 
     Example:
       >>> round(float(ks.NeuralSortCrossEntropyLoss(tau=1.0)([[20.0, 50.0, 30.0]], [[2.0, 5.0, 3.0]])), 3)
+      0.285
+      >>> ranks = tf.constant([[3, 1, 2]])
+      >>> round(float(ks.NeuralSortCrossEntropyLoss(tau=1.0)(3 - ranks, [[2.0, 5.0, 3.0]])), 3)
       0.285
     """
 

@@ -130,6 +130,9 @@ def permutation_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
 
+    Larger labels come first, in row 0. For ranks from 1, where 1 is first, pass `direction="ASCENDING"`, or minus the
+    rank.
+
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
     i (tied items share their ranks evenly) and w_j is the item's weight. See `PermutationCrossEntropyLoss` for its use.
 
@@ -156,6 +159,8 @@ def permutation_cross_entropy_loss(
     Example:
       >>> matrix = ks.ops.neural_sort([2.0, 5.0, 3.0], tau=1.0)
       >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [20.0, 50.0, 30.0])), 3)
+      0.285
+      >>> round(float(ks.ops.permutation_cross_entropy_loss(matrix, [-3, -1, -2])), 3)  # minus the ranks
       0.285
 
     Source: section 6.1 of the paper on NeuralSort, see `neural_sort`.
