@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._targets.mistakes import warn_of_swapped_columns
 
 LISTS = ("batch", "groups", "rows")
 # The kinds of `y_pred` that a loss or metric takes: how many axes they may have beside those of scores, and what they
@@ -72,7 +73,8 @@ def list_inputs(y_true: Any, y_pred: Any, sample_weight: Any, *, lists: str, pre
 def groups_and_labels(y_true: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """The group ids `[batch]` and the labels, of `[batch, 1 + m]` with the ids in the first column or of a pair."""
     if isinstance(y_true, tuple) and len(y_true) == 2:  # a list may be two rows
-        groups, labels = _without_last_axis("the group ids of y_true", y_true[0], 1), y_true[1]
+        groups = _without_last_axis("the group ids of y_true", y_true[0], 1)
+        labels = y_true[1] if isinstance(y_true[1], tf.RaggedTensor) else arguments.real_tensor("y_true", y_true[1])
     else:
         columns = arguments.real_tensor("y_true", y_true)
         if columns.shape.rank != 2 or columns.shape[1] == 1:
@@ -84,8 +86,9 @@ def groups_and_labels(y_true: Any) -> tuple[tf.Tensor, tf.Tensor]:
     if groups.dtype.is_floating:
         limit = EXACT_BELOW[groups.dtype]
         exact = tf.logical_and(tf.abs(groups) < limit, tf.equal(groups, tf.round(groups)))
-        rule = f"the group ids of y_true must be integers below {limit} in {groups.dtype.name}, got"
+        rule = f"the group ids of y_true must be integers below {limit} in {groups.dtype.name}, before the labels, got"
         groups = arguments.checked(groups, tf.reduce_all(exact), rule, groups)
+    warn_of_swapped_columns(groups, labels)
     return groups, labels
 
 

@@ -12,6 +12,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
 from keras_softsort._keras.compat import share_of_replica
 from keras_softsort._targets.layout import ListInputs, list_inputs
+from keras_softsort._targets.mistakes import warn_of_negative_labels
 from keras_softsort.ops.core.segments import by_segment
 
 PADDINGS = ("nan_labels", "negative_labels")
@@ -161,6 +162,8 @@ def _labels_and_mask(y_true: Any, y_pred: tf.Tensor, padding: str | None) -> tup
     if isinstance(y_true, tf.RaggedTensor):
         within = tf.sequence_mask(y_true.row_lengths(), tf.shape(y_pred)[-1])
         mask = within if mask is None else tf.logical_and(mask, within)
+    if padding == "negative_labels":
+        warn_of_negative_labels(labels, mask)
     return labels, mask
 
 

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.advice import warn_once
 from keras_softsort._internal.export import export
 from keras_softsort.data import arrays
 
@@ -88,6 +89,14 @@ class RankingDataset:
         check_items("labels", self.labels, np.isfinite, self.sizes, "finite")
         check_items("weights", self.weights, lambda weights: weights >= 0, self.sizes, "at least 0")
         check_items("weights", self.weights, np.isfinite, self.sizes, "finite")
+        # One list may be a part of a data set with other labels, and one label for all a stand-in for unknown ones.
+        labels = self.labels
+        if labels is not None and len(self.sizes) > 1 and (labels < 0).all() and len(np.unique(labels)) > 1:
+            warn_once(
+                "negative labels of a data set",
+                f"labels are all below 0, from {labels.min():g} to {labels.max():g}, which losses and "
+                'metrics take for padding by default: pass them padding=None or padding="nan_labels"',
+            )
 
     @classmethod
     def of(cls, lists: RankingDataset | Sequence[tuple[Any, ...]]) -> RankingDataset:
@@ -105,9 +114,9 @@ class RankingDataset:
 
     def __repr__(self) -> str:
         labels = ", no labels" if self.labels is None else ""
-        return (
-            f"RankingDataset({len(self)} lists, {len(self.features)} items, {self.features.shape[1]} features{labels})"
-        )
+        items, width = self.features.shape
+        counts = ", ".join(map(arrays.counted, (len(self), items, width), ("list", "item", "feature")))
+        return f"RankingDataset({counts}{labels})"
 
     def __len__(self) -> int:
         return len(self.sizes)

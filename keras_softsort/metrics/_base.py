@@ -13,6 +13,7 @@ from keras_softsort._keras.compat import keras
 from keras_softsort._keras.options import FixedOptions, read_options
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
+from keras_softsort._targets.mistakes import warn_if_no_list_counted
 from keras_softsort.ops.metrics.ranked_lists import Measures, metric_arguments, metric_options
 
 NO_RELEVANT = ("one", "skip", "zero")
@@ -26,6 +27,7 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
     """
 
     predicts = "scores or matrices"
+    _has_traced_updates = False
 
     def __init__(
         self,
@@ -50,6 +52,19 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         return self.add_lists(*self.resolved(y_true, y_pred, sample_weight))
 
+    @tf.autograph.experimental.do_not_convert  # Keras 2 would turn the look at the count into operations
+    def result(self) -> Any:
+        """The weighted mean over lists, 0 without any. It warns if all lists of traced updates were empty."""
+        # Eager updates have looked at their labels themselves. `fit` and `evaluate` call this eagerly after an epoch.
+        if self._has_traced_updates and self.padding == "negative_labels" and tf.executing_eagerly():
+            warn_if_no_list_counted(self.name, self.count)
+        return super().result()
+
+    def reset_state(self) -> None:
+        """Forget all lists."""
+        self._has_traced_updates = False
+        keras.metrics.Metric.reset_state(self)  # the method of `Mean` on Keras 3 only knows its own variables
+
     def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Lists, tf.Tensor]:
         """The lists of a batch, and `y_pred` with one list per row."""
         return predicted_lists(
@@ -58,6 +73,7 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
 
     def add_lists(self, lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> Any:
         """Measure lists, and add them."""
+        self._has_traced_updates = self._has_traced_updates or not tf.executing_eagerly()
 
         def measured(lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             return self.measure(y_pred, lists.with_nan_spread(), *topics)

@@ -10,7 +10,6 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort._keras.compat import keras
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
 
@@ -67,10 +66,6 @@ class CorrelationMetric(SortMetric):
         # For equal values only rounding is left; it counts as 0.
         variance = tf.where(variance > 1e-14 * tf.square(mean), variance, tf.zeros_like(variance))
         return tf.cast(tf.math.divide_no_nan(mean, tf.sqrt(variance)), self.dtype)
-
-    def reset_state(self) -> None:
-        """Forget all lists."""
-        keras.metrics.Metric.reset_state(self)  # the method of `Mean` on Keras 3 does not know the moments
 
     def _scores_of_matrix(self, y_pred: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Make scores [batch, n] in the order of the soft permutation, in the sense of `target`."""
