@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort._internal.not_a_number import zero_or_nan
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.deviations import checked_scale, in_deviations
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
@@ -259,10 +260,13 @@ def _log_share(sorting: SortArguments, k: int, agreement: tf.Tensor) -> tf.Tenso
     """The logarithm of `sum(membership * agreement) / k` [..., q], finite if the sum underflows; 0 without a match."""
     differs = agreement <= 0
     logs = tf.math.log(tf.where(differs, tf.ones_like(agreement), agreement))[..., tf.newaxis, :]
-    logs += dispatch.log_permutation(sorting, k)
+    rows = dispatch.log_permutation(sorting, k)
+    logs += rows
     logs = tf.where(differs[..., tf.newaxis, :], excluded(logs.dtype), logs)
     nothing = tf.reduce_all(differs, axis=-1)
     logs = tf.where(nothing[..., tf.newaxis, tf.newaxis], tf.zeros_like(logs), logs)
     total = tf.reduce_logsumexp(logs, axis=[0, -2, -1])
     count = tf.cast(k * tf.shape(logs)[0], total.dtype)
-    return tf.where(nothing, tf.zeros_like(total), total - tf.math.log(count))
+    # The rows of a query are NaN if a distance is not finite, also without a match.
+    without_match = zero_or_nan(tf.reduce_any(tf.math.is_nan(rows), axis=[0, -2, -1]), total.dtype)
+    return tf.where(nothing, without_match, total - tf.math.log(count))

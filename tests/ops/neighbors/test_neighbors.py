@@ -154,3 +154,19 @@ def test_a_temperature_per_query_as_a_column_with_as_many_samples():
     options = {"k": 2, "num_samples": 3, "seed": [1, 2]}
     column = ks.ops.soft_neighbor_membership(queries, candidates, tau=tau[:, np.newaxis], **options)
     np.testing.assert_allclose(column, ks.ops.soft_neighbor_membership(queries, candidates, tau=tau, **options))
+
+
+@pytest.mark.parametrize("mode", ["eager", "traced", "xla"])
+@pytest.mark.parametrize("objective", ["linear", "log"])
+def test_an_embedding_that_is_not_finite_shows_in_queries_without_a_match(objective, mode):
+    """Also in its own loss, where it is the only one of its class."""
+    embeddings = tf.constant([[0.0], [0.1], [1.0], [1.1], [np.nan]])
+    for labels in ([0, 0, 1, 1, 2], [0, 1, 2, 3, 4]):
+
+        def call(given, labels=labels, **more):
+            return ks.ops.dknn_loss(given, labels, k=2, tau=0.5, objective=objective, **more)
+
+        run = call if mode == "eager" else tf.function(call, jit_compile=mode == "xla", autograph=False)
+        assert np.all(np.isnan(run(embeddings)))
+        masked = call(embeddings, mask=[True] * 4 + [False])
+        assert np.all(np.isfinite(masked))
