@@ -35,7 +35,7 @@ WRONG = {
     **dict.fromkeys(["exclude_self", "neighbors_only"], FLAG),
     **dict.fromkeys(["direction", "scale", "method", "returns", "ties", "lambda_weight", "gain", "discount"], NAME),
     **dict.fromkeys(["normalization", "distance", "objective", "target", "lists", "padding", "reduction"], NAME),
-    **dict.fromkeys(["votes", "statistic", "dtype", "metric", "estimator", "no_relevant"], NAME),
+    **dict.fromkeys(["votes", "statistic", "dtype", "metric", "estimator", "no_relevant", "divisor"], NAME),
     **dict.fromkeys(["pair_cost", "matched_loss", "unmatched_loss", "target_mask", "prediction_mask"], (3,)),
     "distribution": ("normal",),
     "function": ("softmax_loss",),

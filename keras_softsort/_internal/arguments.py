@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort._internal.unknown_names import instead_of
 
-DIRECTIONS = ("ASCENDING", "DESCENDING")
+DIRECTIONS, DIVISORS = ("ASCENDING", "DESCENDING"), ("at_most_k", "relevant")
 
 
 def number(name: str, value: Any) -> float:

@@ -85,11 +85,14 @@ class MRR(RelevanceMetric):
 
 
 @export
-class MeanAveragePrecision(RelevanceMetric):
+class MeanAveragePrecision(RankingMetric):
     """The mean of the average precision of lists: MAP@k.
 
-    Use it for binary relevance. The formula is that of `ops.mean_average_precision`; its divisor counts all relevant
-    items, also those after rank k. The rest is as in `Precision`.
+    Use it for binary relevance. The formula is that of `ops.mean_average_precision`. The rest is as in `Precision`.
+
+    Args:
+      k, divisor, min_label, ties: as in `ops.mean_average_precision`.
+      no_relevant, **kwargs: as in `Precision`.
 
     Example:
       >>> round(float(ks.MeanAveragePrecision()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
@@ -97,6 +100,18 @@ class MeanAveragePrecision(RelevanceMetric):
     """
 
     _measures = staticmethod(mean_average_precision_measures)
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        divisor: str = "relevant",
+        min_label: float = 1.0,
+        ties: str = "mean",
+        no_relevant: str = "zero",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(locals(), **kwargs)
 
 
 @export

@@ -69,6 +69,19 @@ def test_numbers_of_keras_rs(ours, theirs):
     assert result(ours(), labels, scores, weights) == pytest.approx(found)
 
 
+def test_average_precision_of_lightgbm():
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    labels, scores = (rng.random((4, 20)) < 0.5).astype(float), rng.permuted(np.tile(np.arange(20.0), (4, 1)), axis=1)
+    data = lightgbm.Dataset(rng.normal(size=(80, 2)), labels.ravel(), group=[20] * 4, init_score=scores.ravel())
+    params = {"objective": "lambdarank", "metric": "map", "eval_at": [3, 5, 15], "learning_rate": 1e-12, "verbose": -1}
+    found, record = {}, lightgbm.record_evaluation(theirs := {})
+    lightgbm.train(params, data, num_boost_round=1, valid_sets=[data], callbacks=[record])
+    for k in params["eval_at"]:
+        found[f"map@{k}"] = [result(ks.MeanAveragePrecision(k, divisor="at_most_k"), labels, scores)]
+    assert found == {name: pytest.approx(values) for name, values in theirs["training"].items()}
+
+
 @pytest.mark.parametrize("case", [case for metric in METRICS.values() for case in metric.cases], ids=str)
 def test_options_are_those_of_the_function(case):
     """On tied scores, and labels that only some options count."""

@@ -23,7 +23,7 @@ class RetrievalLoss(WeightedLoss):
     Those of its class are relevant. See `ops.retrieval_loss` for the formulas, edge cases, errors, cost and source.
 
     Args:
-      metric, k, distance, scale: as in `ops.retrieval_loss`.
+      metric, k, divisor, distance, scale: as in `ops.retrieval_loss`.
       tau: temperature in units of the distance, a positive number. For `"cosine"` start with 0.01 to 0.2, since cosines
         of trained embeddings differ by about 1.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are
@@ -62,10 +62,11 @@ class RetrievalLoss(WeightedLoss):
         name: str | None = "retrieval",
         dtype: Any = None,
         **unknown: Any,
+        divisor: str = "relevant",
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(
-            **checked_metric(metric=metric, k=k, distance=distance, scale=scale),
+            **checked_metric(metric=metric, k=k, divisor=divisor, distance=distance, scale=scale),
             tau=arguments.positive_number("tau", tau),
             memory_size=arguments.non_negative_integer("memory_size", memory_size),
         )

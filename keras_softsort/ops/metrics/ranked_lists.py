@@ -71,6 +71,7 @@ def measured(
 
 
 def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+    divisor: str = "relevant"
     """Whether items [B, n] have a score, which may be infinite, and a finite label."""
     return tf.logical_and(tf.logical_not(tf.math.is_nan(scores)), tf.math.is_finite(labels))
 
@@ -80,6 +81,7 @@ def has_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     return tf.logical_and(can_be_ranked(scores, labels), labels >= 0)
 
 
+    "divisor": lambda name, value: arguments.one_of(name, value, arguments.DIVISORS),
 def by_relevance(lists: RankingLists, values: tf.Tensor, relevance: tf.Tensor) -> Measures:
     """The `values` [B] of lists. A list weighs as much as its items do on average, by their `relevance` [B, n]."""
     total, weights = tf.reduce_sum(relevance, axis=-1), lists.mean_weights()
@@ -150,11 +152,11 @@ def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
 
 
 def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:
-    """Make measures of `values_of(lists, ranked, relevant, k)`, where `relevant` is 1 for relevant items, else 0."""
+    """Make measures of `values_of(lists, ranked, relevant, options)`; `relevant` is 1 for relevant items, else 0."""
 
     @per_list(can_be_ranked)
     def measures(lists: RankingLists, options: MetricOptions) -> Measures:
         relevant = tf.cast(lists.only_valid(lists.labels >= options.min_label), lists.scores.dtype)
-        return by_relevance(lists, values_of(lists, ranked_lists(lists, options.ties), relevant, options.k), relevant)
+        return by_relevance(lists, values_of(lists, ranked_lists(lists, options.ties), relevant, options), relevant)
 
     return measures

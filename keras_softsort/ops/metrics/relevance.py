@@ -8,7 +8,14 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.metrics.ranked_lists import RankedLists, measured, of_relevant_items, sizes_of_first
+from keras_softsort.ops.metrics.ranked_lists import (
+    MetricOptions,
+    RankedLists,
+    measured,
+    of_relevant_items,
+    sizes_of_first,
+)
+from keras_softsort.ops.ranking.dcg import ideal_dcg
 from keras_softsort.ops.ranking.lists import RankingLists
 
 
@@ -82,6 +89,7 @@ def mean_average_precision(
     labels: Any,
     *,
     k: int | None = None,
+    divisor: str = "relevant",
     min_label: float = 1.0,
     ties: str = "mean",
     mask: Any = None,
@@ -89,35 +97,41 @@ def mean_average_precision(
 ) -> tf.Tensor:
     """Compute the average precision of each list, whose mean over lists is MAP@k.
 
-    `average precision = sum_{r <= k} w_r y_r P(r) / sum_i w_i y_i`, where y is 1 for relevant items and else 0, w are
-    the weights and P(r) is the precision among the first r ranks. The divisor counts all relevant items, also those
-    after rank k. Empty lists, errors and cost are as in `precision`. See `MeanAveragePrecision` for its use.
+    `average precision = sum_{r <= k} w_r y_r P(r) / D`, where y is 1 for relevant items and else 0, w are the weights,
+    P(r) is the precision among the first r ranks, and D is the divisor. Empty lists, errors and cost are as in
+    `precision`. See `MeanAveragePrecision` for its use.
 
     Args:
       scores, labels, k, min_label, ties, mask, weights: as in `precision`.
+      divisor: which relevant items D counts. `"relevant"`: all of them, also those after rank k, as in trec_eval and
+        TF-Ranking. `"at_most_k"`: at most k of them, those of the largest weights, so that k relevant items at the
+        first k ranks give 1, as in LightGBM, XGBoost and RecBole.
 
     Example:
       >>> round(float(ks.ops.mean_average_precision([0.3, 0.9, 0.4], [1.0, 0.0, 1.0])), 4)
       0.5833
     """
-    return measured(mean_average_precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
+    options = {"k": k, "divisor": divisor, "min_label": min_label, "ties": ties}
+    return measured(mean_average_precision_measures, scores, labels, mask, weights, **options)
 
 
 @of_relevant_items
-def precision_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
+def precision_measures(
+    lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions
+) -> tf.Tensor:
     """The precision of each list."""
-    return ranked.sum_of_first(k, relevant) / sizes_of_first(lists, k)
+    return ranked.sum_of_first(options.k, relevant) / sizes_of_first(lists, options.k)
 
 
 @of_relevant_items
-def recall_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
+def recall_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions) -> tf.Tensor:
     """The recall of each list."""
-    return tf.math.divide_no_nan(ranked.sum_of_first(k, relevant), tf.reduce_sum(relevant, axis=-1))
+    return tf.math.divide_no_nan(ranked.sum_of_first(options.k, relevant), tf.reduce_sum(relevant, axis=-1))
 
 
 @of_relevant_items
 def mean_average_precision_measures(
-    lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None
+    lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions
 ) -> tf.Tensor:
     """The average precision of each list.
 
@@ -130,8 +144,10 @@ def mean_average_precision_measures(
     if ties is not None:
         tied, tied_before = ties.sizes(dtype), tf.cast(ranked.own_ranks() - ties.first, dtype)
         found = take(found, ties.first) + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
-    precisions = ranked.counted(k, dtype) * found / ranked.ranks(dtype)
+    precisions = ranked.counted(options.k, dtype) * found / ranked.ranks(dtype)
     total = tf.reduce_sum(ranked.at_ranks(weighted) * precisions, axis=-1)
+    if options.divisor == "at_most_k":
+        return tf.math.divide_no_nan(total, ideal_dcg(weighted, ranked.counted(options.k, dtype)))
     return tf.math.divide_no_nan(total, tf.reduce_sum(weighted, axis=-1))
 
 
@@ -189,15 +205,15 @@ def mrr(
 
 
 @of_relevant_items
-def hits_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
+def hits_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions) -> tf.Tensor:
     """The hits of each list."""
-    return _of_first(ranked, relevant, ranked.counted(k, relevant.dtype))
+    return _of_first(ranked, relevant, ranked.counted(options.k, relevant.dtype))
 
 
 @of_relevant_items
-def mrr_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, k: int | None) -> tf.Tensor:
+def mrr_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions) -> tf.Tensor:
     """The reciprocal rank of the first relevant item of each list."""
-    return _of_first(ranked, relevant, ranked.counted(k, relevant.dtype) / ranked.ranks(relevant.dtype))
+    return _of_first(ranked, relevant, ranked.counted(options.k, relevant.dtype) / ranked.ranks(relevant.dtype))
 
 
 def _of_first(ranked: RankedLists, relevant: tf.Tensor, values: tf.Tensor) -> tf.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -24,20 +24,20 @@ class JudgedCandidates(NamedTuple):
     is_relevant: tf.Tensor  # [q, c] bool, True only for candidates
 
 
-def _average_precision(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
+def _average_precision(judged: JudgedCandidates, k: int | None, divisor: str) -> tf.Tensor:
     total = sum_over_relevant(judged, lambda ranks, relevant_ranks: relevant_ranks / ranks)
-    return tf.math.divide_no_nan(total, _most_retrieved(judged, k))
+    return tf.math.divide_no_nan(total, _count(judged.is_relevant, total, k if divisor == "at_most_k" else None))
 
 
-def _ndcg(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
+def _ndcg(judged: JudgedCandidates, k: int | None, _: str) -> tf.Tensor:
     total = sum_over_relevant(judged, lambda ranks, _: _discounts(ranks))
     size = tf.shape(judged.similarities)[1]
     ideal = tf.cumsum(_discounts(tf.cast(tf.range(1, size + 1), total.dtype)))
-    best = tf.gather(tf.pad(ideal, [[1, 0]]), tf.cast(_most_retrieved(judged, k), tf.int32))
+    best = tf.gather(tf.pad(ideal, [[1, 0]]), tf.cast(_count(judged.is_relevant, total, k), tf.int32))
     return tf.math.divide_no_nan(total, best)
 
 
-def _reciprocal_rank(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
+def _reciprocal_rank(judged: JudgedCandidates, k: int | None, _: str) -> tf.Tensor:
     dtype = judged.similarities.dtype
     lowest = tf.where(judged.is_relevant, judged.similarities, tf.constant(dtype.min, dtype))
     has_relevant = tf.reduce_any(judged.is_relevant, axis=1)
@@ -51,13 +51,23 @@ def _reciprocal_rank(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
     return tf.where(has_relevant, values, tf.zeros_like(values))
 
 
-# Name -> function (judged, k) that returns the metric [q] of each query.
-RETRIEVAL_METRICS: dict[str, Callable[[JudgedCandidates, int | None], tf.Tensor]] = {
+def _precision(judged: JudgedCandidates, k: int | None, _: str) -> tf.Tensor:
+    found = _retrieved(judged)
+    return tf.math.divide_no_nan(found, _count(judged.is_candidate, found, k))
+
+
+def _recall(judged: JudgedCandidates, *_: Any) -> tf.Tensor:
+    found = _retrieved(judged)
+    return tf.math.divide_no_nan(found, _count(judged.is_relevant, found))
+
+
+# Name -> function (judged, k, divisor) that returns the metric [q] of each query.
+RETRIEVAL_METRICS: dict[str, Callable[[JudgedCandidates, int | None, str], tf.Tensor]] = {
     "average_precision": _average_precision,
     "mrr": _reciprocal_rank,
     "ndcg": _ndcg,
-    "precision": lambda judged, k: _retrieved(judged) / tf.cast(k, judged.members.dtype),
-    "recall": lambda judged, _: tf.math.divide_no_nan(_retrieved(judged), _most_retrieved(judged, None)),
+    "precision": _precision,
+    "recall": _recall,
 }
 # The metrics that need k.
 AT_K = ("precision", "recall")
@@ -68,9 +78,9 @@ def _retrieved(judged: JudgedCandidates) -> tf.Tensor:
     return tf.reduce_sum(tf.where(judged.is_relevant, judged.members, tf.zeros_like(judged.members)), axis=1)
 
 
-def _most_retrieved(judged: JudgedCandidates, k: int | None) -> tf.Tensor:
-    """The number of relevant candidates, at most k."""
-    counts = tf.reduce_sum(tf.cast(judged.is_relevant, judged.similarities.dtype), axis=1)
+def _count(are_counted: tf.Tensor, like: tf.Tensor, k: int | None = None) -> tf.Tensor:
+    """The number of candidates that `are_counted` [q, c], at most k: [q] in the dtype of `like`."""
+    counts = tf.reduce_sum(tf.cast(are_counted, like.dtype), axis=1)
     return counts if k is None else tf.minimum(counts, tf.cast(k, counts.dtype))
 
 

@@ -31,6 +31,7 @@ def retrieval_loss(
     distance: str = "cosine",
     scale: str | None = None,
     mask: Any = None,
+    divisor: str = "relevant",
     candidate_mask: Any = None,
     exclude_self: bool | None = None,
 ) -> tf.Tensor:
@@ -41,13 +42,13 @@ def retrieval_loss(
     the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
     the similarities; 1 without `k`), the metrics are:
 
-    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / min(k, |P|)`;
+    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / |P|`, or over min(k, |P|), as `divisor` says;
     - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
     - `"mrr"`: `m_i / r_i` of the most similar relevant candidate i, where r_i counts the irrelevant ones above it;
-    - `"precision"`: `sum_{i in P} m_i / k`; `"recall"`: `sum_{i in P} m_i / |P|`.
+    - `"precision"`: `sum_{i in P} m_i / min(k, valid candidates)`; `"recall"`: `sum_{i in P} m_i / |P|`.
 
-    As tau goes to 0 these become the exact metrics, in which each of two tied candidates counts half as above the
-    other. `RetrievalLoss` is the mean over queries.
+    As tau goes to 0 these become `mean_average_precision`, `ndcg`, `mrr`, `precision` and `recall` of the similarities.
+    Of two tied candidates each counts half as above the other. `RetrievalLoss` is the mean over queries.
 
     Args:
       queries: embeddings `[q, d]`.
@@ -62,6 +63,7 @@ def retrieval_loss(
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `nearest_neighbors`.
       scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
       mask, candidate_mask: bool `[q]` and `[c]`, True for valid queries and candidates. Masked queries get 0, and
+      divisor: of average precision, as in `mean_average_precision`; `"relevant"` for the other metrics.
         without `candidates` are no candidates.
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
 
@@ -71,8 +73,9 @@ def retrieval_loss(
       so do NaN labels. Half precision is computed in float32.
 
     Raises:
-      ValueError: a name is unknown, `k` is out of range or missing, `tau` is not positive, labels are missing, or
-        shapes do not match (an InvalidArgumentError if sizes were unknown when traced; XLA drops that check).
+      ValueError: a name is unknown, `divisor` does not fit `metric`, `k` is out of range or missing, `tau` is not
+        positive, labels are missing, or shapes do not match (an InvalidArgumentError if sizes were unknown when traced;
+        XLA drops that check).
       TypeError: embeddings are not floating-point, labels are not numbers, or another type is wrong.
 
     Cost: O(p q c) time for `"average_precision"` and `"ndcg"`, with p the most relevant candidates of a query, and
@@ -92,7 +95,7 @@ def retrieval_loss(
             f"queries and candidates must have shapes [q, d] and [c, d] and one dtype, got {queries.shape} "
             f"{queries.dtype.name} and {candidates.shape} {candidates.dtype.name}"
         )
-    options = checked_metric(metric=metric, k=k, distance=distance, scale=scale)
+    options = checked_metric(metric=metric, k=k, divisor=divisor, distance=distance, scale=scale)
     if k is not None:
         size = number_of(candidates)
         message = f"k must be at most the number of candidates, got {k} for"
@@ -111,7 +114,7 @@ def retrieval_loss(
     return _losses(*sides, tau, exclude_self, options)
 
 
-def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[str, Any]:
+def checked_metric(*, metric: Any, k: Any, divisor: Any, distance: Any, scale: Any) -> dict[str, Any]:
     """Check the options of a metric, of the operator and of the loss."""
     if arguments.one_of("metric", metric, RETRIEVAL_METRICS) in AT_K and k is None:
         raise ValueError(f"k must be given with metric={metric!r}, got None")
@@ -120,9 +123,12 @@ def checked_metric(*, metric: Any, k: Any, distance: Any, scale: Any) -> dict[st
         "k": arguments.optional_positive_integer("k", k),
         "distance": arguments.one_of("distance", distance, DISTANCES),
         "scale": checked_scale(scale),
+    if arguments.one_of("divisor", divisor, arguments.DIVISORS) != "relevant" and metric != "average_precision":
+        raise ValueError(f"divisor must be 'relevant' with metric={metric!r}, got {divisor!r}")
     }
 
 
+        "divisor": divisor,
 class Embeddings(NamedTuple):
     """The queries, or the candidates."""
 
@@ -160,7 +166,8 @@ def _losses(
     judged = JudgedCandidates(similarities, tau[:, tf.newaxis], members, is_candidate, is_relevant)
     is_number = tf.logical_and(tf.math.is_finite(similarities), tf.math.is_finite(agrees))
     failed = tf.reduce_any(tf.logical_and(is_candidate, tf.logical_not(is_number)), axis=1)
-    return tf.cast(-nan_where(failed, RETRIEVAL_METRICS[options["metric"]](judged, k)), queries.vectors.dtype)
+    values = RETRIEVAL_METRICS[options["metric"]](judged, k, options["divisor"])
+    return tf.cast(-nan_where(failed, values), queries.vectors.dtype)
 
 
 def _embeddings(name: str, values: Any) -> tf.Tensor:

@@ -38,6 +38,8 @@ def choices(name):
         found += [{"alpha": 0.2, "discount": "reciprocal"}, {"discount": lambda r: 1.0 / (r + 2.0)}]
     if name in ("precision", "recall", "hits", "mrr", "mean_average_precision"):
         found += [{"min_label": 2.5, "k": 3}]
+    if name == "mean_average_precision":
+        found += [{"divisor": "at_most_k", "k": k, "ties": ties} for k in (1, 3, 20, None) for ties in TIES]
     if name == "precision_ia":
         found += [{"min_label": 0.0}]
     return found

@@ -90,9 +90,9 @@ def mrr(relevant, _, k=None):
     return np.max(relevant[:k] / np.arange(1, len(relevant) + 1)[:k])
 
 
-def mean_average_precision(relevant, weights, k=None):
+def mean_average_precision(relevant, weights, k=None, divisor="relevant"):
     precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
-    total = np.sum(weights * relevant)
+    total = np.sum(np.sort(weights * relevant)[::-1][: k if divisor == "at_most_k" else None])
     return np.sum((weights * relevant * precisions)[:k]) / total if total else 0.0
 
 

@@ -27,7 +27,7 @@ def memberships(similarities, k, tau):
     return shares(low)
 
 
-def soft_metric(similarities, relevant, metric, k=None, tau=1.0):
+def soft_metric(similarities, relevant, metric, *, k=None, tau=1.0, divisor="relevant"):
     """The soft metric of one query; `relevant` holds a bool per candidate."""
     similarities, relevant = np.asarray(similarities, np.float64), np.asarray(relevant, bool)
     size, found = len(similarities), np.flatnonzero(relevant)
@@ -40,17 +40,18 @@ def soft_metric(similarities, relevant, metric, k=None, tau=1.0):
         return 1 + sum(sigmoid((similarities[j] - similarities[i]) / tau) for j in among if j != i)
 
     if metric == "average_precision":
-        return sum(members[i] * rank(i, found) / rank(i, range(size)) for i in found) / most
+        total = sum(members[i] * rank(i, found) / rank(i, range(size)) for i in found)
+        return total / (most if divisor == "at_most_k" else found.size)
     if metric == "ndcg":
         ideal = sum(1 / math.log2(1 + r) for r in range(1, most + 1))
         return sum(members[i] / math.log2(1 + rank(i, range(size))) for i in found) / ideal
     if metric == "mrr":
         best = found[np.argmax(similarities[found])]
         return members[best] / rank(best, np.flatnonzero(~relevant))
-    return members[found].sum() / (k if metric == "precision" else found.size)
+    return members[found].sum() / (min(k, size) if metric == "precision" else found.size)
 
 
-def hard_metric(similarities, relevant, metric, k=None):
+def hard_metric(similarities, relevant, metric, *, k=None, divisor="relevant"):
     """The metric of one query without ties, by its definition."""
     order = np.argsort(-np.asarray(similarities))
     hits = np.asarray(relevant, bool)[order]
@@ -60,9 +61,9 @@ def hard_metric(similarities, relevant, metric, k=None):
     ranks = np.flatnonzero(hits) + 1
     ranks, most = (ranks, count) if k is None else (ranks[ranks <= k], min(k, count))
     if metric == "average_precision":
-        return sum((i + 1) / rank for i, rank in enumerate(ranks)) / most
+        return sum((i + 1) / rank for i, rank in enumerate(ranks)) / (most if divisor == "at_most_k" else count)
     if metric == "ndcg":
         return sum(1 / np.log2(1 + ranks)) / sum(1 / np.log2(1 + np.arange(1, most + 1)))
     if metric == "mrr":
         return 1 / ranks[0] if ranks.size else 0.0
-    return ranks.size / (k if metric == "precision" else count)
+    return ranks.size / (min(k, len(hits)) if metric == "precision" else count)

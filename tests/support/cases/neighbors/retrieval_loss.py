@@ -14,6 +14,7 @@ ORACLE = oracles.soft_metric
 METRIC_OPTIONS = [
     {"metric": "average_precision"},
     {"metric": "average_precision", "k": 3},
+    {"metric": "average_precision", "k": 2, "divisor": "at_most_k"},
     {"metric": "ndcg"},
     {"metric": "ndcg", "k": 2},
     {"metric": "mrr"},
@@ -27,6 +28,7 @@ LOSSES = [
         [
             # The first is what XLA compiles: this one has no loops.
             {"metric": "mrr", "memory_size": 6},
+            {"k": 1, "divisor": "at_most_k"},
             {
                 "metric": "ndcg",
                 "k": 2,
