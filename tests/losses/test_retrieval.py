@@ -7,6 +7,7 @@ from support import models
 from support.processes import json_from
 
 import keras_softsort as ks
+from keras_softsort._internal import advice
 
 keras = tf.keras
 RNG = np.random.default_rng(6)
@@ -216,3 +217,23 @@ def test_bad_arguments(arguments, error, message):
 def test_bad_calls(arguments, labels, embeddings, message):
     with pytest.raises(ValueError, match=message):
         loss(**arguments)(labels, embeddings)
+
+
+@pytest.mark.parametrize("labels", [np.ones(12, int), np.ones((12, 1)), np.array([3] * 10 + [-1] * 2)])
+@pytest.mark.parametrize("towers", [False, True])
+def test_one_label_for_all_is_seen_once(labels, towers, monkeypatch):
+    monkeypatch.setattr(advice, "_given", set())
+    embeddings = RNG.normal(size=(12, 2, 3) if towers else (12, 3))
+    with pytest.warns(UserWarning, match=r"all 1[02] queries and all candidates have the label [13].*clicked item"):
+        found = ks.RetrievalLoss()(labels, embeddings)
+    assert float(found) == pytest.approx(-1)
+    ks.RetrievalLoss()(labels, embeddings)  # pytest makes a warning an error
+
+
+@pytest.mark.parametrize(
+    "labels", [np.ones(8, int), np.arange(12), [[1, 0]] * 12, [1] * 11 + [0], [-1] * 12, [1.0] * 11 + [np.nan]]
+)
+def test_labels_that_differ_and_small_batches_give_no_warning(labels, monkeypatch):
+    monkeypatch.setattr(advice, "_given", set())
+    ks.RetrievalLoss()(np.array(labels), RNG.normal(size=(len(labels), 3)))
+    ks.ops.retrieval_loss(RNG.normal(size=(12, 3)), RNG.normal(size=(12, 3)))

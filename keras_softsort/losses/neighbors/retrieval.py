@@ -20,7 +20,14 @@ class RetrievalLoss(WeightedLoss):
     """Minus a retrieval metric of embeddings, computed with soft ranks (Smooth-AP and others).
 
     Use it to train embeddings for search. Every embedding of a batch is a query, and the others are its candidates.
-    Those of its class are relevant. See `ops.retrieval_loss` for the formulas, edge cases, errors, cost and source.
+    Those of its class are relevant. Labels tell which items belong together, not whether a row is a match: with the
+    label 1 for every click all candidates are relevant, the loss is -1 from the first step, and nothing is learned. The
+    label of a click is the id of the clicked item, or the number of its row.
+
+    Two towers are stacked on a new axis, `[batch, 2, d]`. Joined on the last axis, `[batch, 2 d]`, they are one
+    embedding per row: the loss then compares rows with each other, and never a query with an item.
+
+    See `ops.retrieval_loss` for the formulas, edge cases, errors, cost and source.
 
     Args:
       metric, k, divisor, distance, scale: as in `ops.retrieval_loss`.
@@ -55,6 +62,7 @@ class RetrievalLoss(WeightedLoss):
         k: int | None = None,
         tau: float = 0.05,
         *,
+        divisor: str = "relevant",
         distance: str = "cosine",
         scale: str | None = None,
         memory_size: int = 0,
@@ -62,7 +70,6 @@ class RetrievalLoss(WeightedLoss):
         name: str | None = "retrieval",
         dtype: Any = None,
         **unknown: Any,
-        divisor: str = "relevant",
     ) -> None:
         super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(

@@ -45,6 +45,15 @@ def is_compiled() -> bool:
     )
 
 
+def are_small_and_eager(*tensors: tf.Tensor) -> bool:
+    """Whether the values of all `tensors` can be read in microseconds, to advise of a mistake."""
+
+    def is_small(tensor: tf.Tensor) -> bool:
+        return tensor.shape.num_elements() <= 10_000 and "CPU" in tensor.device
+
+    return all(isinstance(each, tf.__internal__.EagerTensor) and is_small(each) for each in tensors)
+
+
 def is_watched(tensors: Iterable[tf.Tensor]) -> bool:
     """Whether `tf.autodiff.ForwardAccumulator` watches one of `tensors`."""
     return bool(forwardprop_util.pack_tangents(list(tensors)).indices)

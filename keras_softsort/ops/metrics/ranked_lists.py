@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.advice import warn_once
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.ties import tie_means, tied_ranks
+from keras_softsort.ops.core.tracing import are_small_and_eager
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
 TIES = ("mean", "position")
+LARGEST_GRADE = 10  # that people give
 
 
 class Measures(NamedTuple):
@@ -28,12 +32,34 @@ class Measures(NamedTuple):
 def metric_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
     """Check the arguments that all metrics share. Items of weight 0 are masked. Metrics have no gradient."""
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
+    _advise_of_swapped(args.scores, args.labels)
     args = args._replace(scores=tf.stop_gradient(args.scores))
     if args.weights is None:
         return args
     weights = tf.stop_gradient(args.weights)
     counts = tf.broadcast_to(weights > 0, tf.shape(args.labels))
     return args._replace(weights=weights, mask=counts if args.mask is None else tf.logical_and(counts, args.mask))
+
+
+def _advise_of_swapped(scores: tf.Tensor, labels: tf.Tensor) -> None:
+    """Warn if eager `scores` look like labels, and `labels` like scores.
+
+    Real labels are mostly grades: few integers, with ties in a list. Scores of a model are different in a list, and no
+    quarters, as ratings may be. Popularity as an integer score and a position as a score are no grades.
+    """
+    if not are_small_and_eager(scores, labels) or not scores.shape.num_elements():
+        return
+    found, grades = labels.numpy(), scores.numpy()
+    if not (np.all(grades == np.rint(grades)) and grades.min() >= -1 and 1 <= grades.max() <= LARGEST_GRADE):
+        return
+    has_ties = np.any(np.diff(np.sort(grades)) == 0)
+    if has_ties and np.ptp(grades) and np.any(4 * found != np.rint(4 * found)) and np.all(np.diff(np.sort(found)) > 0):
+        warn_once(
+            "swapped scores and labels",
+            "scores and labels may be swapped: scores hold only integers with ties, as grades do, and labels hold "
+            f"different fractions such as {found.flat[0]:.4g}, as scores do. Functions in ops take (scores, labels), "
+            "and losses and metrics take (y_true, y_pred)",
+        )
 
 
 class MetricOptions(NamedTuple):
@@ -45,6 +71,7 @@ class MetricOptions(NamedTuple):
     gain: str | Callable = "exponential"
     discount: str | Callable = "log2"
     alpha: float = 0.5
+    divisor: str = "relevant"
 
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -54,6 +81,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "gain": lambda name, value: arguments.name_or_function(name, value, GAINS),
     "discount": lambda name, value: arguments.name_or_function(name, value, DISCOUNTS),
     "alpha": arguments.fraction,
+    "divisor": lambda name, value: arguments.one_of(name, value, arguments.DIVISORS),
 }
 
 
@@ -71,7 +99,6 @@ def measured(
 
 
 def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
-    divisor: str = "relevant"
     """Whether items [B, n] have a score, which may be infinite, and a finite label."""
     return tf.logical_and(tf.logical_not(tf.math.is_nan(scores)), tf.math.is_finite(labels))
 
@@ -81,7 +108,6 @@ def has_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     return tf.logical_and(can_be_ranked(scores, labels), labels >= 0)
 
 
-    "divisor": lambda name, value: arguments.one_of(name, value, arguments.DIVISORS),
 def by_relevance(lists: RankingLists, values: tf.Tensor, relevance: tf.Tensor) -> Measures:
     """The `values` [B] of lists. A list weighs as much as its items do on average, by their `relevance` [B, n]."""
     total, weights = tf.reduce_sum(relevance, axis=-1), lists.mean_weights()

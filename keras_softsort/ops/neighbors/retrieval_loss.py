@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.advice import warn_once
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.deviations import checked_scale, deviations
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.core.gradients import nan_where
-from keras_softsort.ops.core.tracing import traced_if_eager
+from keras_softsort.ops.core.tracing import are_small_and_eager, traced_if_eager
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, RETRIEVAL_METRICS, JudgedCandidates
 from keras_softsort.ops.neighbors.embeddings import agreement, class_rows, number_of
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
+
+FEW_QUERIES = 8  # of one class by chance, as in the last batch of an epoch
 
 
 @export
@@ -27,11 +31,11 @@ def retrieval_loss(
     candidate_labels: Any = None,
     metric: str = "average_precision",
     k: int | None = None,
+    divisor: str = "relevant",
     tau: Any = 0.05,
     distance: str = "cosine",
     scale: str | None = None,
     mask: Any = None,
-    divisor: str = "relevant",
     candidate_mask: Any = None,
     exclude_self: bool | None = None,
 ) -> tf.Tensor:
@@ -59,11 +63,11 @@ def retrieval_loss(
         labels, candidate i is the relevant one of query i.
       metric: one of those above.
       k: number of ranks that count, at most the number of candidates; None for all. Precision and recall need it.
+      divisor: of average precision, as in `mean_average_precision`; `"relevant"` for the other metrics.
       tau: temperature in units of the distance, positive: a number, or a tensor that broadcasts against `[q]`.
       distance: `"cosine"`, `"dot"`, `"squared_euclidean"`, `"euclidean"` or `"cityblock"`, see `nearest_neighbors`.
       scale: `"std"` divides the distances of each query by their standard deviation, so that one tau fits all scales.
       mask, candidate_mask: bool `[q]` and `[c]`, True for valid queries and candidates. Masked queries get 0, and
-      divisor: of average precision, as in `mean_average_precision`; `"relevant"` for the other metrics.
         without `candidates` are no candidates.
       exclude_self: whether candidate i is left out for query i. None: True without `candidates`, False with them.
 
@@ -108,6 +112,7 @@ def retrieval_loss(
     mask = _mask("mask", mask, queries)
     is_same_mask = is_own and candidate_mask is None
     candidate_mask = mask if is_same_mask else _mask("candidate_mask", candidate_mask, candidates)
+    _advise_of_one_class(labels, candidate_labels, mask, candidate_mask)
     tau = arguments.temperature(tau, compute_dtype(queries.dtype), queries)
     exclude_self = is_own if exclude_self is None else arguments.boolean("exclude_self", exclude_self)
     sides = Embeddings(queries, mask, labels), Embeddings(candidates, candidate_mask, candidate_labels)
@@ -118,17 +123,17 @@ def checked_metric(*, metric: Any, k: Any, divisor: Any, distance: Any, scale: A
     """Check the options of a metric, of the operator and of the loss."""
     if arguments.one_of("metric", metric, RETRIEVAL_METRICS) in AT_K and k is None:
         raise ValueError(f"k must be given with metric={metric!r}, got None")
+    if arguments.one_of("divisor", divisor, arguments.DIVISORS) != "relevant" and metric != "average_precision":
+        raise ValueError(f"divisor must be 'relevant' with metric={metric!r}, got {divisor!r}")
     return {
         "metric": metric,
         "k": arguments.optional_positive_integer("k", k),
+        "divisor": divisor,
         "distance": arguments.one_of("distance", distance, DISTANCES),
         "scale": checked_scale(scale),
-    if arguments.one_of("divisor", divisor, arguments.DIVISORS) != "relevant" and metric != "average_precision":
-        raise ValueError(f"divisor must be 'relevant' with metric={metric!r}, got {divisor!r}")
     }
 
 
-        "divisor": divisor,
 class Embeddings(NamedTuple):
     """The queries, or the candidates."""
 
@@ -199,6 +204,20 @@ def _labels(labels: Any, others: Any, queries: tf.Tensor, candidates: tf.Tensor,
     # Not the dtype of one of them, which may not hold the classes of the other.
     both = tf.int64 if labels.dtype.is_integer and others.dtype.is_integer else tf.float64
     return tf.cast(labels, both), tf.cast(others, both)
+
+
+def _advise_of_one_class(labels: Any, others: Any, mask: tf.Tensor, other_mask: tf.Tensor) -> None:
+    """Warn if eager labels make all candidates relevant to more than a handful of queries."""
+    if labels is None or labels.shape.rank != 1 or not are_small_and_eager(labels, others, mask, other_mask):
+        return
+    own, classes = labels.numpy()[mask.numpy()], others.numpy()[other_mask.numpy()]
+    if len(own) > FEW_QUERIES and len(classes) and np.all(own == own[0]) and np.all(classes == own[0]):
+        warn_once(
+            "one class in retrieval_loss",
+            f"all {len(own)} queries and all candidates have the label {own[0]}, so that every candidate is relevant "
+            "to every query and there is nothing to learn. Labels must tell which items belong together: for clicks "
+            "pass the id of the clicked item, or np.arange(batch) to match by row; shuffle data sorted by class",
+        )
 
 
 def _mask(name: str, mask: Any, vectors: tf.Tensor) -> tf.Tensor:
