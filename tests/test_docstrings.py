@@ -74,6 +74,18 @@ def test_a_loss_refers_to_its_operator():
     assert not found, "\n".join(found)
 
 
+def test_operators_say_that_labels_come_second():
+    found = [
+        name
+        for name, each in PUBLIC.items()
+        if name.startswith("ops.")
+        and list(inspect.signature(each).parameters)[1:2] == ["labels"]
+        and "first and labels second, unlike in Keras and scikit-learn."
+        not in inspect.cleandoc(each.__doc__).split("\n")[2]
+    ]
+    assert not found, f"say in the third line of the docstring, as `ops.ndcg` does, that labels come second: {found}"
+
+
 def test_a_lost_line_is_found():
     text = """Do it.
 

@@ -40,6 +40,8 @@ def alpha_dcg(
 ) -> tf.Tensor:
     """Compute the discounted cumulative gain of lists whose items cover topics, a measure of diversity.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     `alpha-DCG = sum_{r <= k} D(r) w sum_t y_t (1 - alpha)^(c_t) / v`. y_t is the label of the item at rank r for topic
     t, w its weight, c_t the sum of the labels for this topic before rank r, and v the mean weight of the items with a
     topic. The more often a topic has come before, the less it adds. See `AlphaDCG` for its use.
@@ -99,6 +101,8 @@ def precision_ia(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the intent-aware precision of lists whose items cover topics: Precision-IA@k, a measure of diversity.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     It is the mean of `precision` over the topics that some item of the list covers, with its results for empty lists
     and its errors. O(n log n + n topics) time and O(n topics) memory. See `PrecisionIA` for its use.

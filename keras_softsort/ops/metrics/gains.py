@@ -35,6 +35,8 @@ def ndcg(
 ) -> tf.Tensor:
     """Compute the normalized discounted cumulative gain of lists: NDCG@k, from 0 to 1.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     `NDCG = DCG / (the DCG of the best order)` with `DCG = sum_{r <= k} D(r) w g`, where g is the gain and w the weight
     of the item at rank r, and D is the discount. See `NDCG` for its use.
 
@@ -83,6 +85,8 @@ def dcg(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the discounted cumulative gain of lists: DCG@k.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     `DCG = sum_{r <= k} D(r) w g / (sum w g / sum g)`, where g is the gain and w the weight of the item at rank r, and D
     is the discount. Equal weights cancel out. See `DCG` for its use.

@@ -29,6 +29,8 @@ def average_relevance_position(
 ) -> tf.Tensor:
     """Compute the mean rank of the items of each list, weighted by relevance: ARP. Lower is better.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     `ARP = sum_r r w y / sum_r w y`, where y is the label and w the weight of the item at rank r. See
     `AverageRelevancePosition` for its use.
 
@@ -60,6 +62,8 @@ def ordered_pair_accuracy(
     scores: Any, labels: Any, *, ties: str = "mean", mask: Any = None, weights: Any = None
 ) -> tf.Tensor:
     """Compute the share of pairs of items with different labels that the scores put in the right order.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     `accuracy = sum w_i [s_i > s_j] / sum w_i` over the pairs with label_i > label_j. With two labels it is the area
     under the ROC curve of the list. See `OrderedPairAccuracy` for its use.

@@ -32,6 +32,8 @@ def precision(
 ) -> tf.Tensor:
     """Compute the share of relevant items among the first k of each list: Precision@k.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     `precision = (number of relevant items among the first k) / min(k, valid items)`. See `Precision` for its use.
 
     Args:
@@ -70,6 +72,8 @@ def recall(
 ) -> tf.Tensor:
     """Compute the share of relevant items that are among the first k of each list: Recall@k.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     `recall = (number of relevant items among the first k) / (number of relevant items)`. Results for empty lists,
     errors and cost are those of `precision`. See `Recall` for its use.
 
@@ -96,6 +100,8 @@ def mean_average_precision(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the average precision of each list, whose mean over lists is MAP@k.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     `average precision = sum_{r <= k} w_r y_r P(r) / D`, where y is 1 for relevant items and else 0, w are the weights,
     P(r) is the precision among the first r ranks, and D is the divisor. Empty lists, errors and cost are as in
@@ -164,6 +170,8 @@ def hits(
 ) -> tf.Tensor:
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     It is a probability if scores are tied. The rest is as in `precision`. See `Hits` for its use.
 
     Args:
@@ -188,6 +196,8 @@ def mrr(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the reciprocal rank of the first relevant item of each list, whose mean over lists is MRR@k.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     `reciprocal rank = 1 / r` with r the rank of the first relevant item, or 0 if r is greater than k. Results for empty
     lists, errors and cost are those of `precision`. See `MRR` for its use.

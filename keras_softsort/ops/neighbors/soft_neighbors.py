@@ -117,6 +117,8 @@ def dknn_loss(
 ) -> tf.Tensor:
     """Compute minus the share of each query's soft k nearest neighbors that have its class (DkNN).
 
+    Embeddings come first and labels second, unlike in Keras and scikit-learn.
+
     The loss is `-s_i` or `-log s_i`, with the share `s_i = sum_j m_ij [y_i = y_j] / k` and the memberships m of
     `soft_neighbor_membership`. A query is never its own candidate. See `DkNNLoss`, the mean over queries, for its use.
 

@@ -34,6 +34,8 @@ def approx_ndcg_loss(
 ) -> tf.Tensor:
     """Compute minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With scores s, labels l and weights w (1 by default): `-sum_i w_i (2^l_i - 1) / log2(1 + rank_i) / IDCG` with
     `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. IDCG is the DCG of the best order, with weights 1. See
     `ApproxNDCGLoss` for its use.
@@ -94,6 +96,8 @@ def gumbel_approx_ndcg_loss(
 ) -> tf.Tensor:
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. With `noise_scale=1` its order has the
     Plackett-Luce distribution of the scores. Results, errors and the cost of a sample are those of `approx_ndcg_loss`.
     See `GumbelApproxNDCGLoss` for its use.
@@ -126,6 +130,8 @@ def approx_mrr_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i / rank_i / sum_i y_i` with the ranks of
     `approx_ndcg_loss`, from -1 (one relevant item, ranked first) to 0. Results, errors, cost and source are as there.

@@ -28,6 +28,8 @@ def approx_rank_mse_loss(
 ) -> tf.Tensor:
     """Compute the discounted mean squared error of smooth ranks: ADR-MSE.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With ranks r of the labels, 1 for the largest, and weights w (1 by default): `mean(w_i D(r_i) (r_i - rank_i)^2)`
     with `rank_i = 1 + sum_{j != i} sigmoid((s_j - s_i) / tau)`. Tied labels have the mean of their ranks. See
     `ApproxRankMSELoss` for its use.

@@ -26,6 +26,8 @@ def circle_loss(
 ) -> tf.Tensor:
     """Compute the circle loss of similarities.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With similarities s in [0, 1], a margin m and weights w (1 by default): `mean(w) log(1 + sum_{i, j: y_i > y_j}
     exp((a_i (1 - m - s_i) + b_j (s_j - m)) / tau))`, where `a_i = max(1 + m - s_i, 0)` and `b_j = max(s_j + m, 0)` have
     no gradient. Items that are far from their optimum count more. See `CircleLoss` for its use.

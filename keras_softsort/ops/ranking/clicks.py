@@ -35,6 +35,8 @@ def click_em_loss(
 ) -> tf.Tensor:
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
+    Logits come first and labels second, unlike in Keras and scikit-learn.
+
     In this model a user clicks an item that is both examined and relevant. The posterior probabilities of both, given
     the clicks, are computed from two logits per item, without gradient; they are 1 for a clicked item. The loss of an
     item is the weighted sum of the binary cross-entropies of the two logits with these probabilities as targets.
@@ -87,6 +89,8 @@ def dual_learning_loss(
 ) -> tf.Tensor:
     """Compute the loss of dual learning: relevance and examination, each debiased by the other.
 
+    Logits come first and labels second, unlike in Keras and scikit-learn.
+
     Each item has two logits, e for being examined and r for being relevant. With clicks c and weights w (1 by default)
     the loss is `-sum_i w_i c_i (u_i log softmax(r)_i + v_i log softmax(e)_i)`, where
     `u_i = min(exp(e_1 - e_i), max_weight)` and `v_i = min(exp(r_1 - r_i), max_weight)` have no gradient. Item 1 is the
@@ -135,6 +139,8 @@ def mixture_em_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the expectation-maximization loss of a mixture of click models.
+
+    Logits come first and labels second, unlike in Keras and scikit-learn.
 
     Each item has m logits: the log-odds of a click by m models. With c_im the binary cross-entropy of the click of item
     i under model m, the list has the responsibilities `p_m = softmax_m(-alpha sum_i c_im)`, which have no gradient. The

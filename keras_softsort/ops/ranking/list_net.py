@@ -27,6 +27,8 @@ def list_net_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With scores s, labels y and weights w (1 by default): `-sum_i w_i q_i log p_i`, where
     `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)` and `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`. Every
     list counts alike, whatever its labels are. See `ListNetLoss` for its use.

@@ -65,6 +65,8 @@ def neural_ndcg_loss(
 ) -> tf.Tensor:
     """Compute minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With gains g and weights w (1 by default): `-sum_{i <= k} (P (w g))_i / log2(1 + i) / IDCG`, where P is the soft
     permutation of the scores, made doubly stochastic by Sinkhorn's normalization, and IDCG is the DCG of the first k of
     the best order, with weights 1. Without that normalization (`num_iterations=0`) it is PiRank, trained with

@@ -36,6 +36,8 @@ def pairwise_hinge_loss(
 ) -> tf.Tensor:
     """Compute the hinge loss of the pairs of items with different labels.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     A pair with label_i > label_j and scores s costs `max(0, 1 - (s_i - s_j) / tau)`, times the weight of item i and the
     lambda weight of the pair. Pairs in the right order by at least `tau` cost 0. Results, errors and cost are those of
     `ranknet_loss`. See `PairwiseHingeLoss` for its use.
@@ -67,6 +69,8 @@ def pairwise_mse_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the squared error of the score differences of all pairs.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     A pair of items i and j with labels y and scores s costs `((s_i - s_j) / tau - (y_i - y_j))^2`, times the mean
     weight of the two items, times the pair's lambda weight. Pairs of equal labels count. Each pair counts once. See
@@ -104,6 +108,8 @@ def pairwise_soft_zero_one_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the soft zero-one loss of the pairs of items with different labels.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     A pair with label_i > label_j and scores s costs `1 / (1 + exp((s_i - s_j) / tau))`, times the weight of item i and
     the lambda weight of the pair. As tau goes to 0 this counts the wrong pairs, so the mean over pairs becomes (1 -
@@ -154,6 +160,8 @@ def yeti_logistic_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     A sample is `s_i + noise_scale G_i` with independent standard Gumbel noise G. In each sample a pair costs as in
     `ranknet_loss`. By default its lambda weight is above 0 only for items that are neighbors in the order of the

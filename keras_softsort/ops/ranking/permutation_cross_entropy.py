@@ -73,6 +73,8 @@ def neural_sort_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     It is `permutation_cross_entropy_loss(neural_sort(scores, tau), labels)`, with its source, but log P is exact even
     if P underflows, so that lists in a very wrong order have a gradient. See `NeuralSortCrossEntropyLoss` for its use.
 
@@ -130,8 +132,8 @@ def permutation_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of soft permutations with the true order of the labels, a mean over ranks.
 
-    Larger labels come first, in row 0. For ranks from 1, where 1 is first, pass `direction="ASCENDING"`, or minus the
-    rank.
+    The permutation comes first and labels second, unlike in Keras and scikit-learn. Larger labels come first, in row 0.
+    For ranks from 1, where 1 is first, pass `direction="ASCENDING"`, or minus the rank.
 
     For a list of m items: `-(1 / m) sum_i sum_j T_ij w_j log P_ij`, where T_ij is 1 for the item j that belongs at rank
     i (tied items share their ranks evenly) and w_j is the item's weight. See `PermutationCrossEntropyLoss` for its use.

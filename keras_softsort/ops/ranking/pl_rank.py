@@ -33,6 +33,8 @@ def pl_rank_loss(
 ) -> tf.Tensor:
     """Compute minus the expected NDCG or DCG of an order drawn from the Plackett-Luce distribution of the scores.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With scores s, gains g and weights w (1 by default): `-E_z[sum_{i <= k} D_i w_{z_i} g_{z_i}] / IDCG`, where the
     order z is drawn item by item with probabilities proportional to exp(s), D are the discounts of the ranks, and IDCG
     is the DCG of the best order, its weights 1. The expectation is a mean over samples. Its gradient is PL-Rank's:

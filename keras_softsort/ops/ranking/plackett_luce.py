@@ -67,6 +67,8 @@ def plackett_luce_loss(
 ) -> tf.Tensor:
     """Compute the negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     In this model the items are chosen one after another, each with a probability proportional to exp(score). For a list
     of m items in descending order of their labels, with scores a and weights w (1 by default):
     `-sum_i w_i (a_i - logsumexp_{j >= i} a_j)` over the first min(k, m) ranks i. This is the loss ListMLE. See
@@ -131,6 +133,8 @@ def coupled_rank_distil_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     The teacher's scores are the logits of a Plackett-Luce distribution, from which orders z are sampled. With the
     scores s, divided by tau, the loss of a sample is `-sum_{i <= k} (s_{z_i} - logsumexp_{j >= i} s_{z_j})`. The result

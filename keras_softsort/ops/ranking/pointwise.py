@@ -32,6 +32,8 @@ def mean_squared_loss(
 ) -> tf.Tensor:
     """Compute the mean squared error of each list's scores.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     An item with score s, label y and weight w (1 by default) costs `w (s - y)^2`. See `MeanSquaredLoss` for its use.
 
     Args:
@@ -77,6 +79,8 @@ def sigmoid_cross_entropy_loss(
 ) -> tf.Tensor:
     """Compute the mean binary cross-entropy of each list's items.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With logits s, labels y and weights w (1 by default) an item costs `-w_i (y_i log p_i + (1 - y_i) log(1 - p_i))`
     with `p_i = 1 / (1 + exp(-s_i))`. Results, errors and cost are those of `mean_squared_loss`. See
     `SigmoidCrossEntropyLoss` for its use.
@@ -112,6 +116,8 @@ def ordinal_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the binary cross-entropy of each level of an ordinal label.
+
+    Logits come first and labels second, unlike in Keras and scikit-learn.
 
     Each item has m logits, and logit l is that of the label being at least l, for the levels l = 1, ..., m. The loss of
     an item is the sum over levels of the binary cross-entropy of logit l with the target 1 if `y_i >= l`, else 0, times

@@ -38,6 +38,8 @@ def ranknet_loss(
 ) -> tf.Tensor:
     """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
     i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that are
     given as such cost `weight * tf.math.softplus(-score_difference / tau)`. See `RankNetLoss` for its use.
@@ -107,6 +109,8 @@ def ranknet_lambdas(
     mask: Any = None,
 ) -> tf.Tensor:
     """Compute RankNet's lambdas: the gradient of the sum of a list's pair costs with respect to its scores.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     Use it for training loops of your own, as those of trees. `lambda_i = sum_j l_ij`, where
     `l_ij = -W_ij / tau / (1 + exp((s_i - s_j) / tau))` and `l_ji = -l_ij` for each pair with label_i > label_j. It is

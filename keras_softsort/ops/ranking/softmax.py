@@ -45,6 +45,8 @@ def softmax_loss(
 ) -> tf.Tensor:
     """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With scores s, labels y and weights w (1 by default): `sum_i w_i y_i (poly_epsilon (1 - p_i) - log p_i)`, where
     `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)`. The labels are not divided by their sum, so a list counts in
     proportion to its labels. `list_net_loss` takes a softmax of the labels instead. See `SoftmaxLoss` for its use.
@@ -116,6 +118,8 @@ def calibrated_softmax_loss(
 ) -> tf.Tensor:
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     With scores s, labels y and weights w (1 by default): `-sum_i w_i y_i log p_i - w y_0 log p_0`, where
     `p_i = exp(s_i / tau) / (1 + sum_j exp(s_j / tau))`. For the virtual item, `p_0 = 1 - sum_i p_i`, y_0 is its label,
     and its weight w is the mean weight of the list. See `CalibratedSoftmaxLoss` for its use.
@@ -166,6 +170,8 @@ def unique_softmax_loss(
     weights: Any = None,
 ) -> tf.Tensor:
     """Compute the softmax cross-entropy of each item against the less relevant ones.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
 
     With scores s, labels y and weights w (1 by default): `-sum_i w_i (2^y_i - 1) log(exp(s_i) / (exp(s_i) + sum_{j: y_j
     < y_i} exp(s_j)))`, with s divided by tau. Results and other errors are those of `softmax_loss`. See

@@ -37,6 +37,8 @@ def spearman_loss(
 ) -> tf.Tensor:
     """Compute 1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
     `1 - sum_i (r_i - mean r)(q_i - mean q) / sqrt(sum_i (r_i - mean r)^2 sum_i (q_i - mean q)^2)`, where r are the soft
     ranks of the scores and q the ranks of the labels (tied ones have their mean rank). See `SpearmanLoss` for its use.
 
