@@ -17,6 +17,15 @@ def straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tf.Tensor:
     return tf.stop_gradient(hard) + tf.where(is_infinite, tf.zeros_like(soft), soft - tf.stop_gradient(soft))
 
 
+def with_slopes(result: tf.Tensor, slopes: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    """Return `result` [B] with the gradient `slopes` [B, n] for `x` [B, n], and no second derivatives.
+
+    `tf.vectorized_map` would drop a custom gradient.
+    """
+    moved = tf.math.multiply_no_nan(tf.stop_gradient(slopes), x - tf.stop_gradient(x))  # 0, also for infinite slopes
+    return tf.stop_gradient(result) + tf.reduce_sum(moved, axis=-1)
+
+
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
     """Make `result` NaN where `failed` holds, with a NaN gradient for it and each of `anchors`, which broadcast."""
     poison = zero_or_nan(failed, result.dtype)
@@ -29,6 +38,15 @@ def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.T
 def nan_lists(failed: tf.Tensor, results: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Make `results` [B] NaN where `failed` [B] holds, with a NaN gradient for `scores` [B, ...]."""
     return nan_where(failed, results, tf.reduce_sum(scores, axis=list(range(1, scores.shape.rank))))
+
+
+def refuse_own_gradient(operator: str, result: tf.Tensor) -> tf.Tensor:
+    """Return `result` of a custom gradient, with an error for the gradient of its operations.
+
+    `tf.vectorized_map` drops the custom gradient, and that of the operations is wrong.
+    """
+    message = f"{operator} has no gradient around tf.vectorized_map: take it inside, or use tf.map_fn"
+    return tf.raw_ops.PreventGradient(input=result, message=message)
 
 
 def refuse_forward_mode(operator: str, *tensors: tf.Tensor) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import ceil_division
+from keras_softsort.ops.core.gradients import refuse_own_gradient
 from keras_softsort.ops.core.ties import tie_groups
 from keras_softsort.ops.core.tracing import below_forward_mode, is_compiled
 
@@ -67,7 +68,7 @@ def by_segment(function: Callable[..., Any], ids: tf.Tensor, parts: Sequence[tf.
                 found[part] = term if found[part] is None else found[part] + term
             return (found, [None] * len(variables)) if variables else found
 
-        return tuple(result[:size] for result in tf.nest.flatten(results)), gradient
+        return tuple(refuse_own_gradient("per_segment", result[:size]) for result in tf.nest.flatten(results)), gradient
 
     return tf.nest.pack_sequence_as(structure, below_forward_mode(at_first_rows, parts)(*parts))
 

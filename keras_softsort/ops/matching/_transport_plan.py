@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.gradients import refuse_own_gradient
 from keras_softsort.ops.matching._sinkhorn_plan import Plan
 
 # The temperature falls from the range of the costs to tau in this many steps times log(range / tau)^2, and in at most
@@ -76,7 +77,7 @@ def transport_value(problem: TransportProblem, plan: Plan) -> tuple[tf.Tensor, t
             d_tau = upstream * d_tau[:, tf.newaxis]
             return [upstream[:, tf.newaxis] * d_costs, upstream * d_a, upstream * d_b, d_tau[:, tf.newaxis]]
 
-        return (result, residual), gradient
+        return (refuse_own_gradient("transport_cost", result), residual), gradient
 
     return value(problem.costs, problem.a, problem.b, problem.tau)
 

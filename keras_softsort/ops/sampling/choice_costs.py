@@ -165,9 +165,7 @@ def _terms_and_slopes(given: tuple[tf.Tensor, ...], choices: SummedChoices) -> t
 
             return tf.cond(is_wide, lambda: by(of_any_range), lambda: by(in_range))
 
-        # With two tapes, TensorFlow would differentiate the condition, too.
-        given_here = [tf.stop_gradient(each) for each in given]
-        return tf.cond(is_wide, lambda: of_any_range(*given_here), lambda: in_range(*given_here)), gradient
+        return tf.cond(is_wide, lambda: of_any_range(*given), lambda: in_range(*given)), gradient
 
     return both(*given)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import flatten_lists, is_at_most
+from keras_softsort.ops.core.gradients import with_slopes
 from keras_softsort.ops.core.order import inverse, masked_last, take
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
@@ -38,20 +39,12 @@ def expected_reward(
         """Average the values of each list over its samples."""
         return _mean(tf.reshape(values, tf.concat([shape[:2], tf.shape(values)[1:]], axis=0)))
 
-    @tf.custom_gradient
-    def estimate(logits: tf.Tensor) -> tuple:
-        value = mean(tf.reduce_sum(take(every_reward, orders) * rank_weights, axis=-1))
-
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            scores = logits if is_at_most(logits.shape[1], FLOAT32_SIZE) else tf.cast(logits, tf.float64)
-            scores = scores if mask is None else tf.where(mask, scores, excluded(scores.dtype))
-            every_score = flatten_lists(tf.broadcast_to(scores, shape))
-            estimates = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
-            return upstream[:, tf.newaxis] * tf.cast(estimates, upstream.dtype)
-
-        return value, gradient
-
-    return estimate(logits)
+    reward = mean(tf.reduce_sum(take(every_reward, orders) * rank_weights, axis=-1))
+    scores = logits if is_at_most(logits.shape[1], FLOAT32_SIZE) else tf.cast(logits, tf.float64)
+    scores = scores if mask is None else tf.where(mask, scores, excluded(scores.dtype))
+    every_score = flatten_lists(tf.broadcast_to(tf.stop_gradient(scores), shape))
+    slopes = mean(reward_gradients(every_score, orders, every_reward, rank_weights))
+    return with_slopes(reward, tf.cast(slopes, logits.dtype), logits)
 
 
 def _by_pairs(
@@ -70,26 +63,20 @@ def _by_pairs(
     is_rank = tf.equal(ranks[..., tf.newaxis], tf.range(tf.shape(rank_weights)[0]))
     weights = tf.reduce_sum(tf.where(is_rank, rank_weights, zero), axis=-1)
 
-    @tf.custom_gradient
-    def estimate(logits: tf.Tensor) -> tuple:
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            scores = logits if mask is None else tf.where(mask, logits, excluded(logits.dtype))
-            rank, other = ranks[..., tf.newaxis], ranks[..., tf.newaxis, :]
-            gained = (weights * rewards)[..., tf.newaxis, :]
-            after = tf.reduce_sum(tf.where(other > rank, gained, zero), axis=-1)
-            later = after + weights * rewards
-            left = tf.where(other >= rank, scores[:, tf.newaxis], excluded(scores.dtype))
-            peaks, totals = scaled_sums(left)
-            # The total is at least 1 where an item is left. Subtracted in turn, since a peak far from 0 has few digits.
-            logs = tf.math.log(tf.maximum(totals, 1))
-            below = (scores[..., tf.newaxis] - peaks[..., tf.newaxis, :]) - logs[..., tf.newaxis, :]
-            chances = tf.exp(tf.where(other <= rank, below, excluded(scores.dtype)))
-            losses = later[..., tf.newaxis, :] - weights[..., tf.newaxis, :] * rewards[..., tf.newaxis]
-            return upstream[:, tf.newaxis] * _mean(after - tf.reduce_sum(chances * losses, axis=-1))
-
-        return _mean(tf.reduce_sum(weights * rewards, axis=-1)), gradient
-
-    return estimate(logits)
+    scores = logits if mask is None else tf.where(mask, logits, excluded(logits.dtype))
+    rank, other = ranks[..., tf.newaxis], ranks[..., tf.newaxis, :]
+    gained = (weights * rewards)[..., tf.newaxis, :]
+    after = tf.reduce_sum(tf.where(other > rank, gained, zero), axis=-1)
+    later = after + weights * rewards
+    left = tf.where(other >= rank, scores[:, tf.newaxis], excluded(scores.dtype))
+    peaks, totals = scaled_sums(left)
+    # The total is at least 1 where an item is left. Subtracted in turn, since a peak far from 0 has few digits.
+    logs = tf.math.log(tf.maximum(totals, 1))
+    below = (scores[..., tf.newaxis] - peaks[..., tf.newaxis, :]) - logs[..., tf.newaxis, :]
+    chances = tf.exp(tf.where(other <= rank, below, excluded(scores.dtype)))
+    losses = later[..., tf.newaxis, :] - weights[..., tf.newaxis, :] * rewards[..., tf.newaxis]
+    slopes = _mean(after - tf.reduce_sum(chances * losses, axis=-1))
+    return with_slopes(_mean(tf.reduce_sum(weights * rewards, axis=-1)), slopes, logits)
 
 
 def _mean(samples: tf.Tensor) -> tf.Tensor:
