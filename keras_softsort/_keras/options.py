@@ -87,9 +87,13 @@ class KeepsOptions:
         for name, value in options.items():
             setattr(self, name, value)
 
+    def _option(self, name: str) -> Any:
+        """The value of an option that the config has, also within a trace."""
+        return getattr(self, name)
+
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        options = {name: written_option(getattr(self, name)) for name in self._option_names}
+        options = {name: written_option(self._option(name)) for name in self._option_names}
         return {**super().get_config(), **options}  # type: ignore[misc]  # of Keras
 
     @classmethod
@@ -132,7 +136,7 @@ class FixedOptions(KeepsOptions):
         """The class, and the options that are not the defaults."""
         options = []
         for name, default in self._all_arguments().items():
-            shown = _shown(getattr(self, name) if name in self._option_names else self._holds(name, default))
+            shown = _shown(self._option(name) if name in self._option_names else self._holds(name, default))
             if shown != _shown(default):
                 options.append(f"{name}={shown}")
         return f"{type(self).__name__}({', '.join(options)})"

@@ -89,6 +89,9 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
             is_number = isinstance(value, numbers.Real)
             self._tau = Temperature(arguments.positive_number("tau", value)) if is_number else value
 
+    def _option(self, name: str) -> Any:
+        return self._tau.number if name == "tau" and self.has_tau else super()._option(name)
+
     @property
     def given_dtype(self) -> tf.DType | None:
         return None if self._given_dtype is None else tf.as_dtype(self._given_dtype)
