@@ -44,6 +44,12 @@ def number_of(value: Any) -> Any:
     return value if known.ndim else known.item()
 
 
+def tf_variable(value: Any) -> tf.Variable | None:
+    """The TensorFlow variable of a variable, None for another value."""
+    inner = value.value if IS_KERAS_3 and isinstance(value, keras.Variable) else value
+    return inner if isinstance(inner, tf.Variable) else None
+
+
 def assign_parts(variable: Any, parts: list[Any]) -> None:
     """Fill a weight of a layer with arrays that follow each other on its first axis, and empty the list of them."""
     inner = variable.value if IS_KERAS_3 else variable

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import PACKAGE, export
-from keras_softsort._keras.compat import IS_KERAS_3, keras, number_of
+from keras_softsort._keras.compat import IS_KERAS_3, keras, number_of, tf_variable
 from keras_softsort._keras.options import FixedOptions
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import (
@@ -22,7 +22,7 @@ from keras_softsort._targets.lists import (
     reduced,
     weighted_list_losses,
 )
-from keras_softsort.losses._temperature import Temperature
+from keras_softsort.losses._temperature import Temperature, checked_tau
 
 NEVER_SET = object()
 
@@ -76,7 +76,7 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
 
     @property
     def tau(self) -> Any:
-        """The temperature: a number, and in a traced function a tensor that changes when `tau` is assigned."""
+        """The temperature: a number; in a traced function, or from a variable, a tensor that changes with it."""
         if self._tau is NEVER_SET:
             raise AttributeError(f"{type(self).__name__} has no tau")
         return self._tau.read() if self.has_tau else self._tau
@@ -86,8 +86,8 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
         if self.has_tau:
             self._tau.assign(arguments.positive_number("tau", number_of(value)))
         else:
-            is_number = isinstance(value, numbers.Real)
-            self._tau = Temperature(arguments.positive_number("tau", value)) if is_number else value
+            is_temperature = isinstance(value, numbers.Real) or tf_variable(value) is not None
+            self._tau = Temperature(checked_tau(value)) if is_temperature else value
 
     def _option(self, name: str) -> Any:
         return self._tau.number if name == "tau" and self.has_tau else super()._option(name)
@@ -173,7 +173,9 @@ class ListLoss(WeightedLoss):
         `lists="batch"` or `"groups"` one weight per item. The weight of a list is the mean weight of its items.
 
     Temperature: the `tau` of a loss is a positive number. It can be assigned at any time, as in `loss.tau = 0.1`, or
-    annealed by `TauSchedule`. Models that are already traced use the new one. Other options cannot be assigned.
+    annealed by `TauSchedule`. Models that are already traced use the new one. A scalar `tf.Variable` as `tau` stays in
+    use: the loss reads it in each call, gives it a gradient, and assigns it. A config, and a copy made from it, have
+    its present number. Other options cannot be assigned.
 
     Noise: the `seed` of a loss is an integer or None. Each call draws new noise from TensorFlow's generator. With a
     seed and `tf.random.set_seed` runs repeat, except under XLA, whose generator takes no seed.

@@ -11,6 +11,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._keras.options import read_options
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses._base import ListLoss, fresh_seed, loss_of_each_list
+from keras_softsort.losses._temperature import checked_tau
 from keras_softsort.ops.core.deviations import checked_scale, in_deviations
 from keras_softsort.ops.core.gradients import nan_lists
 from keras_softsort.ops.ranking.lists import Derivatives, checked_arguments
@@ -108,7 +109,9 @@ class OperatorLoss(ScoreLoss):
 
     def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         kwargs.setdefault("name", self._operator.__name__.removesuffix("_loss"))
-        super().__init__(self._operator.check(**read_options(options)), **kwargs)
+        options = read_options(options)
+        tau = {name: checked_tau(options.pop(name)) for name in ("tau",) if name in options}
+        super().__init__({**tau, **self._operator.check(**options)}, **kwargs)
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch]."""

@@ -1,7 +1,9 @@
 """Options of every loss and metric: which can be assigned, what is shown, and which methods a subclass may override."""
 
+import copy
 import inspect
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -120,6 +122,7 @@ def test_a_trace_outlives_the_loss():
     assert np.any(tape.gradient(value, scores) != 0)
 
 
+@keras.utils.register_keras_serializable(package="tests")
 class OwnSoftmax(ks.losses.ScoreLoss):
     """A loss of one's own with a temperature."""
 
@@ -319,3 +322,91 @@ def test_the_options_of_an_object_are_the_arguments_of_its_constructors(case):
         if each.kind is not each.VAR_KEYWORD
     }
     assert set(case.make().get_config()) == arguments - {"self", "options"}
+
+
+WAYS_TO_COPY = {
+    "config": lambda made: type(made).from_config(made.get_config()),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda made: pickle.loads(pickle.dumps(made)),
+}
+
+
+@pytest.mark.parametrize("case", objects.first_of_class(objects.ALL), ids=str)
+def test_copies_within_a_trace(case):
+    made, found = case.make(), {}
+    # A layer or metric makes variables, which a trace may not.
+    ways = {} if isinstance(made, (keras.layers.Layer, keras.metrics.Metric)) else WAYS_TO_COPY
+
+    @tf.function(autograph=False)
+    def traced():
+        found.update({way: copied(made).get_config() for way, copied in ways.items()})
+        found.update(own=made.get_config(), shown=repr(made))
+
+    traced()
+    assert found.pop("shown") == repr(made)
+    for way, config in found.items():
+        assert config == made.get_config(), way
+
+
+@pytest.mark.parametrize("make", [tf.Variable, keras.Variable if models.IS_KERAS_3 else tf.Variable])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cls", [ks.RankNetLoss, OwnSoftmax, ks.RetrievalLoss, ks.DkNNLoss])
+def test_tau_from_a_variable(cls, dtype, make):
+    """The loss follows the variable, and its traces do."""
+    tau, options = make(0.5), {"k": 1} if cls is ks.DkNNLoss else {}
+    loss, number = cls(tau=tau, **options), cls(tau=0.5, **options)
+    if issubclass(cls, ks.losses.ScoreLoss):
+        given = np.array([[0, 2, 1]], dtype), tf.constant([[0.3, 0.2, 0.9]], dtype)
+    else:
+        given = np.array([0, 1, 0, 1]), tf.constant([[0.3, 0.1], [0.2, 0.9], [0.7, 0.1], [0.4, 0.3]], dtype)
+    traced = tf.function(loss.__call__)
+    for step in (0.5, 0.25, 2.0):
+        if step == 2.0:
+            loss.tau = step
+        else:
+            tau.assign(step)
+        number.tau = step
+        assert float(tau.numpy()) == loss.get_config()["tau"] == step
+        for function in (loss, traced):
+            np.testing.assert_allclose(function(*given), number(*given), rtol=1e-6)
+    assert traced.experimental_get_tracing_count() == 1
+    with tf.GradientTape() as tape:
+        value = traced(*given)
+    inner = tau.value if models.IS_KERAS_3 and not isinstance(tau, tf.Variable) else tau
+    assert abs(float(tape.gradient(value, inner))) > 1e-6
+    for way in WAYS_TO_COPY.values():
+        again = way(loss)
+        tau.assign(1.0)
+        assert again.tau == 2.0
+        tau.assign(2.0)
+
+
+class Penalty(keras.layers.Layer):
+    """A layer that adds a loss, whose temperature is a variable of the layer."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.tau = tf.Variable(0.5, trainable=False)
+        self.loss_of_scores = ks.RankNetLoss(self.tau)
+
+    def call(self, scores):
+        loss = self.loss_of_scores(tf.constant([[0.0, 2.0, 1.0]]), scores)
+        self.add_loss(loss)
+        return scores + loss
+
+
+def test_a_saved_model_that_calls_a_loss(tmp_path):
+    model = keras.Sequential([keras.Input((3,), batch_size=1), Penalty()])
+    module, scores = tf.Module(), tf.constant([[0.3, 0.2, 0.9]])
+    module.model, module.layer = model, model.layers[0]
+    module.call = tf.function(model.__call__, input_signature=[tf.TensorSpec([1, 3])], autograph=False)
+    expected = model(scores)
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    np.testing.assert_allclose(loaded.call(scores), expected, rtol=1e-6)
+
+
+def test_a_variable_that_is_no_temperature():
+    for value in (-1.0, [1.0, 2.0]):
+        with pytest.raises((TypeError, ValueError), match="tau must be"):
+            ks.RankNetLoss(tf.Variable(value))

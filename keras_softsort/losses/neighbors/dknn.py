@@ -10,6 +10,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import labelled_embeddings
 from keras_softsort.losses._base import WeightedLoss, fresh_seed
+from keras_softsort.losses._temperature import checked_tau
 from keras_softsort.ops.neighbors.soft_neighbors import OBJECTIVES, checked_search
 
 
@@ -65,7 +66,7 @@ class DkNNLoss(WeightedLoss):
         super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(
             **checked_search(k=k, distance=distance, method=method, power=power, scale=scale),
-            tau=arguments.positive_number("tau", tau),
+            tau=checked_tau(tau),
             num_queries=arguments.optional_positive_integer("num_queries", num_queries),
             objective=arguments.one_of("objective", objective, OBJECTIVES),
             stochastic=arguments.boolean("stochastic", stochastic),

@@ -11,6 +11,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import queries_and_candidates
 from keras_softsort.losses._base import WeightedLoss
+from keras_softsort.losses._temperature import checked_tau
 from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
 from keras_softsort.ops.neighbors.retrieval_loss import checked_metric
 
@@ -74,7 +75,7 @@ class RetrievalLoss(WeightedLoss):
         super().__init__(reduction=reduction, name=name, dtype=dtype, **unknown)
         self._keep_options(
             **checked_metric(metric=metric, k=k, divisor=divisor, distance=distance, scale=scale),
-            tau=arguments.positive_number("tau", tau),
+            tau=checked_tau(tau),
             memory_size=arguments.non_negative_integer("memory_size", memory_size),
         )
         self._memory = EmbeddingMemory(memory_size) if memory_size else None
