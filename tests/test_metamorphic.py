@@ -10,7 +10,7 @@ import tensorflow as tf
 from support.cases import of_scores, relations
 
 import keras_softsort as ks
-from keras_softsort.ops.core import tracing
+from keras_softsort.ops.core import target, tracing
 
 pytestmark = [pytest.mark.default_stack_only]
 
@@ -20,6 +20,8 @@ TAU = 0.5
 SCORES = np.float32([[-2, -10, 14, 10, -8, 24], [-4, 18, -12, 8, 22, -10], [10, -14, 6, -16, 18, 0]]) / 16
 nightly = pytest.mark.nightly
 each = pytest.mark.parametrize("subject", relations.ALL, ids=str)
+# Spans of the scores of a list, in temperatures. In the last of three lists, most weights underflow.
+SPANS = {"near": [1e-7, 1e-3, 1], "far": [1e3, 1e10, 1e30]}
 # Losses and metrics are tried each time, operators nightly.
 QUICK = [*relations.LOSSES, *relations.METRICS]
 some_each_time = pytest.mark.parametrize(
@@ -173,6 +175,49 @@ def test_execution_modes_agree(subject, mode):
         value, gradient = tf.function(both, autograph=False, **options)(tf.constant(SCORES))
         found = value.numpy(), None if subject.forward_only else gradient.numpy()
     check(subject, found, wanted, "draws_noise", f"mode {mode}")
+
+
+@some_each_time
+def test_the_gradient_of_the_temperature_is_the_slope(subject):
+    """Also where the scores of a list are hundreds or thousands of temperatures apart, and weights underflow."""
+    if subject.forward_only or subject.straight_through:
+        pytest.skip("has no gradient, or another one")
+    # Multiples of them are at no kink of hinges and projections.
+    scores, tau, step = tf.constant(SCORES * [[1], [1e2], [1e3]], tf.float64), tf.constant(0.53, tf.float64), 1e-5
+
+    def totals(tau):
+        result = subject.function(scores, tau, None)
+        return tf.unstack(tf.reduce_sum(tf.reshape(result * of_scores.weights(result), [3, -1]), axis=1))
+
+    with tracing.eager_calls_traced(subject.takes_many_operations), tf.GradientTape(persistent=True) as tape:
+        tape.watch(tau)
+        values = totals(tau)
+        above, below = totals(tau * (1 + step)), totals(tau * (1 - step))
+    found = [tape.gradient(value, tau) for value in values]
+    if found[0] is None:
+        pytest.skip("takes no temperature")
+    for i in range(3):
+        wanted, rounding = (above[i] - below[i]) / (2 * step * tau), 1e-9 * tf.abs(values[i])
+        np.testing.assert_allclose(
+            found[i], wanted, rtol=1e-6, atol=1e-8 + rounding, err_msg=f"{subject}, the gradient of tau of list {i}"
+        )
+
+
+@pytest.mark.parametrize("spans", SPANS)
+@some_each_time
+def test_forms_for_devices_agree(subject, spans):
+    scores = np.float32(SCORES * np.float64(SPANS[spans])[:, np.newaxis] * TAU)
+    results = {}
+    for name in target.TARGETS:
+        with tracing.eager_calls_traced(subject.takes_many_operations), target.lowering_for(name):
+            results[name] = subject.function(tf.constant(scores), tf.constant(TAU), None).numpy()
+    for name in target.TARGETS[1:]:
+        for i in range(3):
+            size = np.max(np.abs(results["cpu"][i]), initial=1, where=np.isfinite(results["cpu"][i]))
+            message = f"list {i} of {subject} in the form for a {name}"
+            np.testing.assert_allclose(
+                results[name][i], results["cpu"][i], rtol=1e-4, atol=2e-6 * size, err_msg=message
+            )
 
 
 def test_every_operator_is_tried():

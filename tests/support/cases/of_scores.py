@@ -35,6 +35,8 @@ class OfScores:
     draws_noise: bool = False
     # Whole numbers, or results without a gradient.
     forward_only: bool = False
+    # Its gradient is by choice not that of its value.
+    straight_through: bool = False
     # It takes many seconds where each operation is called by itself.
     takes_many_operations: bool = False
     # A loss, which is 0 for a list without valid items.

@@ -104,7 +104,7 @@ class SoftRows(NamedTuple):
 
             return tf.nn.log_softmax(logits) if log else matrix, gradient
 
-        result = self._differentiable(rows, BY_RANK)
+        result = self._differentiable(rows, BY_RANK, are_logs=log)
         if self.lists.mask is None or not log:
             return result
         has_weight = tf.equal(self.lists.mask[:, tf.newaxis, :], self._are_valid()[:, :, tf.newaxis])
@@ -187,11 +187,14 @@ class SoftRows(NamedTuple):
         """The layout in which products with a vector sum over ranks."""
         return BY_ITEM if recomputes_pairs(self.lists.scores.shape[1]) else BY_RANK
 
-    def _differentiable(self, function: Callable[..., tuple], columns: Layout, *values: tf.Tensor) -> tf.Tensor:
+    def _differentiable(
+        self, function: Callable[..., tuple], columns: Layout, *values: tf.Tensor, are_logs: bool = False
+    ) -> tf.Tensor:
         """The result of a function of logits [B, r, n], their softmax and `values`, with its gradient.
 
         The function also returns the function from an upstream gradient to those of the logits, whose rows sum to 0,
-        and of the values. `columns` is the layout in which sums over ranks are taken.
+        and of the values. `columns` is the layout in which sums over ranks are taken. `are_logs` says that a result
+        depends on its logit even where the weight is 0.
         """
 
         @tf.custom_gradient
@@ -234,7 +237,8 @@ class SoftRows(NamedTuple):
                     return found if mask is None else tf.where(layout.of_ranks(valid), found, tf.zeros_like(found))
 
                 # Farther ones have the weight 0. Their product with a large second derivative could overflow.
-                products = d_logits(columns) * tf.maximum(below_peaks(columns), -MAX_GAP[logits.dtype])
+                farthest = -logits.dtype.max if are_logs else -MAX_GAP[logits.dtype]
+                products = d_logits(columns) * tf.maximum(below_peaks(columns), farthest)
                 d_tau = -tf.reduce_sum(tf.reduce_sum(products, axis=2), axis=1, keepdims=True) / tau
                 return gradient_of_scores(d_logits, columns) / tau, d_tau, *d_values
 

@@ -1,5 +1,7 @@
 """Cases of `dknn_loss` and `DkNNLoss`."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
@@ -67,12 +69,24 @@ WITH_METHOD = {
 }
 
 
-def of_points(scores, tau, mask):
+def of_points(scores, tau, mask, objective="linear"):
     """The sum of the losses of each list."""
-    return each_list(
-        lambda e, labels, valid: tf.reduce_sum(ks.ops.dknn_loss(e, labels, 2, 4 * tau**2, mask=valid)), scores, mask
-    )
+
+    def total(points, labels, mask):
+        return tf.reduce_sum(ks.ops.dknn_loss(points, labels, 2, 4 * tau**2, mask=mask, objective=objective))
+
+    return each_list(total, scores, mask)
 
 
 # Distances are measured about the mean, so a point far away costs the others digits.
-OF_SCORES = [OfScores("dknn_loss", of_points, is_loss=True, grows_with_scores=True, grows_in_gradient=True)]
+OF_SCORES = [
+    OfScores(
+        "dknn_loss",
+        functools.partial(of_points, objective=objective),
+        option=objective,
+        is_loss=True,
+        grows_with_scores=True,
+        grows_in_gradient=True,
+    )
+    for objective in ("linear", "log")
+]

@@ -14,5 +14,6 @@ OF_SCORES = [
         "harden",
         lambda s, tau, mask: ks.ops.harden(ks.soft_sort(s, tau, mask=mask), mask=mask),
         depends_on_order_of_ties=True,
+        straight_through=True,
     )
 ]
