@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
@@ -66,11 +67,11 @@ def _integers(bits: tf.Tensor) -> tf.Tensor:
 
 
 def masked_last(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """Sort keys: the `values`, with the lowest finite number where masked, and -inf as a number above it."""
+    """Sort keys: the `values`, with the lowest finite number where masked, and lower ones as the number above it."""
     if mask is None:
         return values
-    lowest = tf.constant(values.dtype.min, values.dtype)
-    return tf.where(mask, tf.maximum(values, values.dtype.min / 2), lowest)
+    lowest = np.asarray(values.dtype.min, values.dtype.as_numpy_dtype)
+    return tf.where(mask, tf.maximum(values, np.nextafter(lowest, -lowest)), tf.constant(lowest))
 
 
 def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:

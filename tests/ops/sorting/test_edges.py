@@ -10,7 +10,8 @@ from support.cases.op_case import MATRICES
 from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
-from keras_softsort.ops.core import tracing
+from keras_softsort.ops.core import order, tracing
+from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 
@@ -285,3 +286,20 @@ def test_traced_graphs_do_not_demand_xla():
     assert len(graph.node) > 100
     assert not any(demands)
     assert not [node.op for node in nodes if "PyFunc" in node.op or "Random" in node.op]
+
+
+@pytest.mark.parametrize("method", methods.names("ranks"))
+def test_a_mask_keeps_the_order_of_the_lowest_numbers(method):
+    scores, valid = tf.constant([[-3e38, -2e38, -2.5e38]]), [[True] * 3 + [False]]
+    for hard in (True, False):
+        np.testing.assert_array_equal(ops.soft_rank(scores, method=method, hard=hard), [[3, 1, 2]])
+        padded = ops.soft_rank(tf.pad(scores, [[0, 0], [0, 1]]), method=method, hard=hard, mask=valid)
+        np.testing.assert_array_equal(padded, [[3, 1, 2, 0]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_masked_items_are_below_the_lowest_number_of_each_dtype(dtype):
+    values = tf.cast(tf.constant([[-np.inf, float(tf.as_dtype(dtype).min), 0.0, 1.0]], tf.float64), dtype)
+    keys = tf.cast(order.masked_last(values, tf.constant([[True, True, True, False]])), tf.float64).numpy()[0]
+    assert np.isfinite(keys).all()
+    assert keys[3] < keys[0] == keys[1] < keys[2] == 0
