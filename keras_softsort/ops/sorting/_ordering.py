@@ -154,6 +154,9 @@ def working_dtype(scores: tf.Tensor) -> tf.DType:
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-    """`scores` [B, n] / tau in the working dtype, clipped so that no difference overflows."""
+    """Distances of `scores` [B, n] / tau in the working dtype, clipped so that none of their differences overflows.
+
+    Scores themselves must not be divided: different ones may have equal quotients.
+    """
     dtype = working_dtype(scores)
     return tf.clip_by_value(tf.cast(scores, dtype) / tf.cast(tau, dtype), -LARGEST[dtype], LARGEST[dtype])

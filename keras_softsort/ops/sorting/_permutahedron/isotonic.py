@@ -1,7 +1,7 @@
 """Isotonic regression: the blocks of the optimum, by a few rounds of pooling, or else by divide and conquer.
 
-Each run of positions of a list has a level. The optimum is the partition into blocks whose levels do not rise, as
-pooling adjacent violators finds it. No loop goes over the positions.
+Each run of positions of a list has a level. The optimum is the partition into blocks whose levels fall, as pooling
+adjacent violators finds it. Blocks of equal levels are one block. No loop goes over the positions.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.ties import tie_sums, tied_ranks
-from keras_softsort.ops.sorting._ordering import working_dtype
+from keras_softsort.ops.sorting._ordering import LARGEST, working_dtype
 
 # Rounds of pooling before the halves are merged. Ranks of normal scores are 1.3 to 5.6 times as fast with them without
 # XLA, and up to 2 times with it. Where they do not solve it, their time is lost (benchmarks/operators/variants.py).
 ROUNDS = 8
+# Levels that differ by less than this share of the distance of their first numbers are equal. Scores such as 0.1, 0.2
+# and 0.3 are then 0.1 apart, and results change by no more than they are rounded.
+ROUNDING = {tf.float32: 5e-7, tf.float64: 1e-12}
 
 
 class PooledBlocks(NamedTuple):
@@ -44,6 +47,20 @@ class Level(NamedTuple):
 
     is_soft: bool
     of_positions: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # of the first and the last position of a run
+    rounding: float  # see `ROUNDING`
+    unit: tf.Tensor | None = None  # [N]: the unit of the numbers at each position of all lists; None: 1
+
+    def apart(self, before: tf.Tensor, after: tf.Tensor) -> tf.Tensor:
+        """The distances [N] from the numbers `before` to `after`, in their unit, clipped so that no sum overflows."""
+        # Different numbers may have equal quotients.
+        distances = after - before if self.unit is None else (after - before) / self.unit
+        return tf.clip_by_value(distances, -LARGEST[distances.dtype], LARGEST[distances.dtype])
+
+    def rise(self, heads: tuple[tf.Tensor, tf.Tensor], levels: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """How far the second level is above the first one, 0 if they are equal. Both are less the `heads`."""
+        apart = self.apart(*heads)
+        found = apart + (levels[1] - levels[0])
+        return tf.where(tf.abs(found) <= self.rounding * tf.abs(apart), tf.zeros_like(found), found)
 
     def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
         """The statistic of two adjacent runs, less the first number of the left one, which is `gap` below the right's.
@@ -97,27 +114,27 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
         head = _at(x, first)
         sizes = (middle - first, last - middle + 1)
         left, right = _at(solved.after, first), _at(solved.before, last)
-        statistic = level.join(_at(x, middle) - head, left, right, sizes)
+        statistic = level.join(level.apart(head, _at(x, middle)), left, right, sizes)
         statistic = tf.where(last < middle, left, tf.where(first >= middle, right, statistic))
         return head, statistic + level.of_positions(first - origin, last - origin)
 
     # Two halves of `half` positions are merged. Only one block, across the middle, can change. A block of the left half
-    # belongs to it exactly if the level of the run that follows the block, up to the last block of the right half with
-    # a higher level, is above its own level; the right half is the mirror image. The block is not part of that run,
-    # because a dominant one would hide the others in a soft maximum. Each position decides by one binary search.
+    # belongs to it exactly if the level of the run that follows the block, up to the last block of the right half that
+    # is not below it, is not below its own level; the right half is the mirror image. The block is not part of that
+    # run, because a dominant one would hide the others in a soft maximum. Each position decides by one binary search.
     def merge(half: tf.Tensor, *state: tf.Tensor) -> tuple[tf.Tensor, ...]:
         solved = _Solved(*state)
         is_left = tf.equal(positions // half % 2, 0)
         start = origin + positions // (2 * half) * (2 * half)
         middle = start + half
 
-        higher = _leading_of_the_other_half(solved, is_left, tf.where(is_left, middle, start), stop, half)
+        higher = _leading_of_the_other_half(level, solved, is_left, tf.where(is_left, middle, start), stop, half)
         # A position of the left half uses the run after its block, one of the right half the run before its block.
         first = tf.where(is_left, solved.last + 1, start + higher)
         last = tf.where(is_left, middle + higher - 1, solved.first - 1)
         head, found = run(first, last, middle, solved)
-        rise = (head - solved.head) + (found - solved.level)
-        joins = tf.where(is_left, (higher > 0) & (rise > 0), (higher < half) & (here < stop) & (rise < 0))
+        rise = level.rise((solved.head, head), (solved.level, found))
+        joins = tf.where(is_left, (higher > 0) & (rise >= 0), (higher < half) & (here < stop) & (rise <= 0))
 
         joined = tf.concat([[0], tf.cumsum(tf.cast(joins, tf.int32))], axis=0)
         end = origin + size
@@ -129,8 +146,9 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
         head, found = run(first, last, middle, solved)
 
         x_middle = _at(x, middle)
-        after = level.join(x_middle - x, solved.after, _at(solved.after, middle), (middle - here, half + 0 * here))
-        gap = x_middle - _at(x, start)
+        gap = level.apart(x, x_middle)
+        after = level.join(gap, solved.after, _at(solved.after, middle), (middle - here, half + 0 * here))
+        gap = level.apart(_at(x, start), x_middle)
         before = level.join(gap, _at(solved.before, middle - 1), solved.before, (half + 0 * here, here - middle + 1))
         return (
             2 * half,
@@ -151,15 +169,15 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
     return tf.reshape(first - origin, shape), tf.reshape(last - origin, shape)
 
 
-def _leading_of_the_other_half(
-    solved: _Solved, is_left: tf.Tensor, other: tf.Tensor, stop: tf.Tensor, half: tf.Tensor
+def _leading_of_the_other_half(  # noqa: PLR0917
+    level: Level, solved: _Solved, is_left: tf.Tensor, other: tf.Tensor, stop: tf.Tensor, half: tf.Tensor
 ) -> tf.Tensor:
-    """The number of positions from `other` on, in the other half, of a higher level (or equal, for the right half)."""
+    """The number of positions from `other` on, in the other half, of a higher level (or equal, for the left half)."""
 
     def narrow(step: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         position = other + count + step - 1
-        rise = (_at(solved.head, position) - solved.head) + (_at(solved.level, position) - solved.level)
-        higher = tf.where(is_left, tf.logical_and(rise > 0, position < stop), rise >= 0)
+        rise = level.rise((solved.head, _at(solved.head, position)), (solved.level, _at(solved.level, position)))
+        higher = tf.where(is_left, tf.logical_and(rise >= 0, position < stop), rise > 0)
         return step // 2, tf.where(tf.logical_and(higher, count + step <= half), count + step, count)
 
     return tf.while_loop(lambda step, _: step > 0, narrow, (half, tf.zeros_like(other)))[1]
@@ -173,23 +191,24 @@ def _at(values: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
 def _pooled(x: tf.Tensor, origin: tf.Tensor, stop: tf.Tensor, level: Level) -> tuple[PooledBlocks, tf.Tensor]:
     """The blocks of the positions of all lists [N] after up to `ROUNDS` rounds, and whether they are the optimum.
 
-    A round joins all neighbors whose levels rise. Most temperatures need a few rounds, and some would need thousands.
-    `origin` is the first position of the list of each number `x`, and `stop` follows its last one that is joined.
+    A round joins all neighbors whose levels do not fall. Most temperatures need a few rounds, and some would need
+    thousands. `origin` is the first position of the list of each number `x`, and `stop` follows its last one that is
+    joined.
     """
     positions = tf.range(tf.size(x))
 
     def below_next(blocks: PooledBlocks) -> tf.Tensor:
-        """Whether each position ends a block whose level is below the next block's."""
+        """Whether each position ends a block whose level is not above the next block's."""
         head = take(x[tf.newaxis], blocks.first)
-        levels = level.of_blocks(x - head, blocks) + level.of_positions(blocks.first - origin, blocks.last - origin)
-        # Without the last position, which has no next one.
-        rise = ((head[:, 1:] - head[:, :-1]) + (levels[:, 1:] - levels[:, :-1]))[0]
-        here, last = positions[:-1], blocks.last[0, :-1]
-        return tf.equal(here, last) & (here + 1 < stop[:-1]) & (rise > 0)
+        rest = level.apart(head, x[tf.newaxis])
+        levels = level.of_blocks(rest, blocks) + level.of_positions(blocks.first - origin, blocks.last - origin)
+        # The last position has no next one, and is the last of its list.
+        rise = level.rise(*((each, tf.roll(each, -1, axis=1)) for each in (head, levels)))
+        return (tf.equal(positions, blocks.last) & (positions + 1 < stop) & (rise >= 0))[0]
 
     def join(number: tf.Tensor, joins: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tuple[tf.Tensor, ...]:
         del last
-        starts = tf.logical_and(tf.equal(positions[1:], first[0, 1:]), tf.logical_not(joins))
+        starts = tf.logical_and(tf.equal(positions[1:], first[0, 1:]), tf.logical_not(joins[:-1]))
         numbers = tf.concat([[0], tf.cumsum(tf.cast(starts, tf.int32))], axis=0)
         blocks = PooledBlocks(*tied_ranks(-numbers[tf.newaxis, : tf.size(x)]))
         return number + 1, below_next(blocks), *blocks

@@ -8,8 +8,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.sorting._ordering import LARGEST, OrderedLists, in_temperatures, working_dtype
-from keras_softsort.ops.sorting._permutahedron.isotonic import Level, PooledBlocks, blocks
+from keras_softsort.ops.sorting._ordering import LARGEST, OrderedLists, working_dtype
+from keras_softsort.ops.sorting._permutahedron.isotonic import ROUNDING, Level, PooledBlocks, blocks
 
 
 def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
@@ -28,8 +28,9 @@ def projected_ranks(lists: OrderedLists, entropic: bool) -> tf.Tensor:
         """The logarithm of `(first + 1) + ... + (last + 1)`."""
         return tf.math.log(tf.cast(last - first + 1, dtype) * (mean_rank(first, last) + 1))
 
-    level = Level(entropic, log_of_ranks if entropic else mean_rank)
-    found = PooledBlocks(*blocks(in_temperatures(scores, lists.tau), lists.valid_counts(), level))
+    of_positions, unit = log_of_ranks if entropic else mean_rank, _unit(lists.tau, scores)
+    level = Level(entropic, of_positions, ROUNDING[scores.dtype], unit)
+    found = PooledBlocks(*blocks(tf.cast(scores, dtype), lists.valid_counts(), level))
     middle = 1 + tf.cast(found.first + found.last, scores.dtype) / 2
     if entropic:  # relative to the lowest score, where the softmax peaks
         weights = tf.exp((take(scores, found.last) - scores) / lists.tau)
@@ -46,10 +47,8 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     Within a block, a value is the block mean minus (rank - block center) / tau, or with log-sum-exp if `entropic`.
     """
     scores = _shared_by_ties(lists)
-    lists_count, size = tf.unstack(tf.shape(scores))
-    dtype = working_dtype(scores)
-    steep = tf.stop_gradient(tf.minimum(1 / tf.cast(lists.tau, dtype), LARGEST[dtype]))
-    every = tf.reshape(tf.broadcast_to(steep, [lists_count, size]), [-1])
+    size, dtype = tf.shape(scores)[1], working_dtype(scores)
+    every = tf.minimum(1 / _unit(lists.tau, scores), LARGEST[dtype])
 
     def mean_rank(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         return -every * tf.cast(first + last, dtype) / 2
@@ -59,7 +58,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
         count, start = (tf.cast(number, dtype) for number in (last - first + 1, first))
         return tf.math.log(tf.math.expm1(-count * every) / tf.math.expm1(-every)) - start * every
 
-    level = Level(entropic, log_of_ranks if entropic else mean_rank)
+    level = Level(entropic, log_of_ranks if entropic else mean_rank, ROUNDING[scores.dtype])
     found = PooledBlocks(*blocks(-tf.cast(scores, dtype), lists.valid_counts(), level))
     first = take(scores, found.first)  # the largest of the block
     # A product with 1 / tau, so that its gradient is summed before the factor 1 / tau^2, which may overflow in float32.
@@ -74,6 +73,12 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     if lists.mask is None:
         return values
     return tf.where(tf.range(size) < lists.valid_counts(), values, tf.zeros_like(values))
+
+
+def _unit(tau: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+    """The temperature at each position of all lists `scores` [L, n], without a gradient: [L n]."""
+    tau = tf.cast(tf.stop_gradient(tau), working_dtype(scores))
+    return tf.reshape(tf.broadcast_to(tau, tf.shape(scores)), [-1])
 
 
 def _shared_by_ties(lists: OrderedLists) -> tf.Tensor:
