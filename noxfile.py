@@ -178,7 +178,8 @@ def accelerators(session: nox.Session) -> None:
 def frameworks(session: nox.Session) -> None:
     """Operators called from JAX and from PyTorch, as the guides show."""
     session.install(NO_COMPILE, ".[test,frameworks]")
-    session.run("pytest", "-q", "tests/test_frameworks.py", env=ENVIRONMENT)
+    # The plugin is imported before TensorFlow, which Triton needs.
+    session.run("pytest", "-q", "-p", "torch._dynamo", "tests/test_frameworks.py", env=ENVIRONMENT)
 
 
 def run_smoke_test(session: nox.Session, *install: str) -> None:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
@@ -20,8 +21,13 @@ def is_of_an_engine(block):
 
 
 def is_of_a_missing_framework(block):
-    """Whether it runs with JAX, PyTorch or onnxruntime, which is not installed: sessions of nox install them."""
-    names = ("jax", "torch", "onnxruntime")
+    """Whether it runs with JAX, PyTorch or onnxruntime, which is not installed: sessions of nox install them.
+
+    PyTorch also counts as missing where TensorFlow was imported first, which ends the process.
+    """
+    if "import torch" in block and "torch._dynamo" not in sys.modules:
+        return True
+    names = ("jax", "onnxruntime")
     return any(f"import {name}" in block and importlib.util.find_spec(name) is None for name in names)
 
 
