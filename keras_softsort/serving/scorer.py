@@ -78,7 +78,8 @@ class Scorer:
           lists: one array `[n_i, ...]` of features per list, or for a model of several inputs one mapping per list from
             their names to arrays. A list may be empty. Or a `data.RankingDataset`;
             `lists.in_row_order(np.concatenate(scorer.score(lists)))` are its scores by row. Or, with `group`, a data
-            frame as `data.from_frame` takes it, for a model with `feature_names`.
+            frame as `data.from_frame` takes it, for a model with `feature_names`. Its features may be missing or NaN if
+            the model replaces NaN.
           group: column of the frame that identifies its lists.
 
         Returns:
@@ -86,7 +87,8 @@ class Scorer:
 
         Raises:
           ValueError: a list does not have the inputs, shapes, dtypes or feature names of the model (the message has its
-            number), or an error of `data.from_frame`.
+            number), a model that does not replace NaN gets a frame with missing values, or an error of
+            `data.from_frame`.
           TypeError: `lists` is not a sequence, or it is a frame and `group` is `None`.
         """
         if group is not None:
@@ -101,8 +103,10 @@ class Scorer:
                 raise ValueError(
                     f"lists must have the columns of the model's feature_names, got a frame without {absent}"
                 )
-            rows = from_frame(lists, group=group, features=self.feature_names)
-            return rows.in_row_order(np.concatenate(self.score(rows)))
+            rows = from_frame(lists, group=group, features=self.feature_names, missing="keep")
+            scores = np.concatenate(self.score(rows))
+            _check_missing(rows, scores)
+            return rows.in_row_order(scores)
         if hasattr(lists, "columns") or isinstance(lists, Mapping):
             raise TypeError(
                 "group must name the column of a data frame that identifies its lists, got None; one list by input "
@@ -154,6 +158,18 @@ class Scorer:
             )
         with named(title):
             check_same(self.feature_names, tuple(getattr(one, "column_names", one.columns)))
+
+
+def _check_missing(lists: RankingDataset, scores: np.ndarray) -> None:
+    """Check that the model has replaced missing values, if the lists of a frame have any."""
+    places = np.argwhere(np.isnan(lists.features))
+    if len(places) and np.any(np.isnan(scores)):
+        item, column = places[0]
+        row = item if lists.rows is None else lists.rows[item]
+        raise ValueError(
+            "lists must have no missing values for a model that does not replace them (its scores are NaN), got NaN in "
+            f"column {(lists.feature_names or ())[column]!r} of row {row}: impute it"
+        )
 
 
 def _inputs(signature: Any) -> dict[str, tf.TensorSpec]:

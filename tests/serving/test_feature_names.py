@@ -126,6 +126,30 @@ def test_a_list_may_be_a_frame_with_the_columns_of_the_model(folder, scorer, tmp
             nameless.score([frame])
 
 
+def test_missing_values_go_to_a_model_that_replaces_them(tmp_path):
+    inputs = tf.keras.Input((None, 3))
+    replaced = tf.keras.layers.Lambda(lambda x: tf.where(tf.math.is_nan(x), 7.0, x))(inputs)
+    model = tf.keras.Model(inputs, linear()(replaced))
+    folder = serving.export_ranker(model, tmp_path, item_ids=None, feature_names=NAMES)
+    frame = {**FRAME, "stars": np.where(np.arange(30) % 4, FRAME["stars"], np.nan)}
+    filled = {**frame, "stars": np.nan_to_num(frame["stars"], nan=7.0)}
+    scores = serving.Scorer(folder).score(frame, group="query")
+    np.testing.assert_allclose(scores, np.stack([filled[name] for name in NAMES], axis=1) @ WEIGHTS, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [[29], [3, 29]])
+def test_missing_values_are_refused_by_a_model_that_does_not_replace_them(scorer, rows):
+    """Lists are in the order of their ids or of their first rows; the message has a row of the frame."""
+    stars = FRAME["stars"].copy()
+    stars[rows] = np.nan
+    message = r"lists must have no missing values .*, got NaN in column 'stars' of row (\d+): impute it$"
+    with pytest.raises(ValueError, match=message) as error:
+        scorer.score({**FRAME, "stars": stars}, group="query")
+    assert int(re.search(message, str(error.value)).group(1)) in rows
+    with pytest.raises(ValueError, match=r"column 'stars' must hold finite float32 numbers, got inf in row 4"):
+        scorer.score({**FRAME, "stars": np.where(np.arange(30) == 4, np.inf, FRAME["stars"])}, group="query")
+
+
 def test_errors_of_frames(folder, scorer, tmp_path):
     with pytest.raises(ValueError, match=r"lists must have the columns .*, got a frame without \['stars', 'age'\]"):
         scorer.score({name: FRAME[name] for name in ("query", "price")}, group="query")
