@@ -34,6 +34,14 @@ def rows(operator, *options):
     return lambda x: tf.linalg.matvec(operator(x, *options), tf.stop_gradient(x)) * tf.range(1.0, 5.0, dtype=x.dtype)
 
 
+def by_hand(pred):
+    """Spearman's correlation of two soft ranks, as the README of torchsort computes it."""
+    target = tf.constant([[5, 6, 7, 8, 7]], pred.dtype)
+    ranks = [projected(ks.soft_rank, 1.0)(each) for each in (pred, target)]
+    centered = [each - tf.reduce_mean(each) for each in ranks]
+    return tf.reduce_sum(tf.multiply(*(each / tf.norm(each) for each in centered)))
+
+
 TORCHSORT = [[8, 0, 5, 3, 2, 1, 6, 7, 9]]
 FAST_SOFT_SORT = [[5.0, 1, 2], [2, 1, 5]]
 SOFTJAX = [-0.2, -1.0, 0.3, 1.0]
@@ -43,14 +51,8 @@ OTT_Y = [[0.73, 0.79], [0.18, 0.26], [0.11, 0.2], [0.32, 0.11], [0.43, 0.48], [0
 OTT_Y += [[0.17, 0.67], [0.33, 0.18], [0.39, 0.75]]
 OTT_A = np.divide([0.87, 0.92, 0.33, 0.55, 0.62, 0.24], 3.53)
 OTT_B = np.divide([0.59, 0.29, 0.25, 0.82, 0.55, 0.78, 0.77, 0.39, 0.72, 0.51, 0.98], 6.65)
-OTT_GRADIENT = [
-    [0.10804618, 0.0283769],
-    [0.07849963, 0.02222568],
-    [0.03797629, -0.00041335],
-    [0.10609293, -0.0091015],
-    [-0.0732781, 0.03778355],
-    [0.02673219, 0.00545095],
-]
+OTT_GRADIENT_X = [0.10804618, 0.07849963, 0.03797629, 0.10609293, -0.0732781, 0.02673219]
+OTT_GRADIENT_Y = [0.0283769, 0.02222568, -0.00041335, -0.0091015, 0.03778355, 0.00545095]
 
 EXAMPLES = {
     # torchsort's README
@@ -58,6 +60,16 @@ EXAMPLES = {
     "torchsort soft_sort 0.1": Example(projected(ks.soft_values, 0.1), TORCHSORT, [[0, 1, 2, 3, 5, 6, 7, 8, 9]]),
     "torchsort soft_rank": Example(projected(ks.soft_rank, 1.0), TORCHSORT, [[8, 1, 5, 4, 3, 2, 6, 7, 9]]),
     "torchsort grad": Example(projected(ks.soft_values, 1.0, 0), TORCHSORT, [0.5556], [[0.1111] * 9]),
+    "torchsort spearmanr": Example(
+        by_hand, [[1, 2, 3, 4, 5]], 0.8321, [[-5.5470e-02, 2.9802e-09, 5.5470e-02, 1.1094e-01, -1.1094e-01]]
+    ),
+    # the loss takes exact ranks of the labels, so its number is SciPy's
+    "torchsort spearmanr, exact labels": Example(
+        lambda x: 1 - ks.ops.spearman_loss(x, [5, 6, 7, 8, 7], method="projection"),
+        [1, 2, 3, 4, 5],
+        0.82078268,
+        [-0.041039, -0.020520, 0.051299, 0.123117, -0.112858],
+    ),
     # fast-soft-sort's README
     "fast-soft-sort soft_sort": Example(
         projected(ks.soft_values, 1.0), FAST_SOFT_SORT, [[1.66666667, 2.66666667, 3.66666667]] * 2
@@ -157,7 +169,7 @@ EXAMPLES = {
         lambda x: ks.ops.transport_cost(x, np.array(OTT_Y), 0.05, x_weights=OTT_A, y_weights=OTT_B, tolerance=1e-9),
         OTT_X,
         0.13272012,
-        OTT_GRADIENT,
+        np.transpose([OTT_GRADIENT_X, OTT_GRADIENT_Y]),
     ),
     # the docstring of POT's ot.sinkhorn
     "POT": Example(
