@@ -87,6 +87,7 @@ OTHERS = {
     "batch_scoring",
     "tracking",
     "movielens",
+    "two_towers",
     "data_reading",
     "export_dknn",
     "run_dknn",
@@ -569,3 +570,42 @@ def test_movielens_is_learned_from_rows_of_ratings(script, tmp_path, rng):
     arguments = ["--data-dir", str(tmp_path), "--losses", "softmax", "--settings", "1x1", "--seeds", "0"]
     chance, means, _ = movielens.main(arguments)["tables"]["movielens"]
     assert chance["NDCG, 1x1"] < means["NDCG, 1x1"] == "1.0000 +- 0.0000"  # the rating depends on the movie alone
+
+
+@pytest.mark.nightly
+def test_two_towers_are_compared_on_the_same_likes(script, tmp_path):
+    """Users like every second movie; each has likes in all three parts, and no movie in two."""
+    two_towers = script("two_towers")
+    users, movies = (each.ravel() for each in np.meshgrid(np.arange(40), np.arange(40), indexing="ij"))
+    stars = np.where(users % 2 == movies % 2, 5, 3)
+    rows = np.stack([users, movies, stars, movies], 1)
+    (tmp_path / "ml-100k.inter").write_text("header\n" + "\n".join(map(" ".join, rows.astype(str).tolist())))
+    likes = two_towers.read(tmp_path)
+    assert [each.sum(axis=1).tolist() for each in likes[1:]] == [[14] * 40, [2] * 40, [4] * 40]
+    assert not np.any(likes.train & likes.validation | likes.validation & likes.test | likes.train & likes.test)
+    arguments = ["--data-dir", str(tmp_path), "--rates", "0.03", "--taus", "0.1", "--seeds", "0", "--epochs", "2"]
+    path = tmp_path / "rows.json"
+    result = two_towers.main([*arguments, "--json", str(path)])
+    methods = {row["method"]: row for row in result["tables"]["methods"]}
+    assert list(methods) == list(two_towers.METHODS)
+    assert methods["popular items"]["recall@10"] == "0.000"  # nobody has liked them before
+    assert [row["embeddings of"] for row in result["tables"]["index"]] == list(two_towers.METHODS)[1:]
+    assert two_towers.main([*arguments, "--json", str(path)])["tables"] == result["tables"]  # none is trained again
+
+
+def test_candidates_of_two_towers_leave_out_accidental_hits(script, monkeypatch):
+    two_towers = script("two_towers")
+    monkeypatch.setattr(two_towers, "BATCH", 4)
+    table = np.ones([3, 9], bool)
+    likes = two_towers.Likes(np.array([[0, 0], [1, 1]]), table, table, table)
+    for name, others in (("softmax, in-batch", 0), ("softmax, 256 sampled items", -1)):
+        trainer = two_towers.Trainer(likes, two_towers.METHODS[name], None)
+        candidates, labels = trainer.candidates(tf.constant([0, 0, 1, 2]), tf.constant([5, 6, 5, 7]))
+        # User 0 has liked 5 and 6, users 0 and 1 have liked 5.
+        expected = [[1, -1, -1, others], [-1, 1, -1, others], [-1, others, 1, others], [others, others, others, 1]]
+        assert labels[:, :4].numpy().tolist() == expected
+        own = [candidates[:4].numpy().tolist().index(item) for item in (5, 6)]
+        assert own == [0, 1]
+        sampled = [{5, 6}, {5, 6}, {5}, {7}]
+        for row, hits in zip(labels[:, 4:].numpy(), sampled, strict=True):
+            assert row.tolist() == [-1 if item in hits else 0 for item in candidates[4:].numpy().tolist()]
