@@ -31,7 +31,9 @@ class KNNClassifier(LayerOptions, keras.layers.Layer):
       k: number of neighbors, at most the number of references.
       num_classes: number of classes; labels are 0 to `num_classes - 1`. None takes 1 + the largest of the first labels.
       votes: as in `ops.neighbor_votes`. `"distance"` cannot be used with `distance="dot"`, which may be negative.
-      distance, block_size, approximate: as in `ops.nearest_neighbors`.
+      distance: as in `ops.nearest_neighbors`. It must be that of the loss: `distance="cosine"` after `RetrievalLoss()`,
+        whose default differs from the one here.
+      block_size, approximate: as in `ops.nearest_neighbors`.
       num_references, dimension: leave them None; they are set when a saved layer is loaded.
       **kwargs: arguments of `keras.layers.Layer`.
 

@@ -31,7 +31,8 @@ class RetrievalLoss(WeightedLoss):
     See `ops.retrieval_loss` for the formulas, edge cases, errors, cost and source.
 
     Args:
-      metric, k, divisor, distance, scale: as in `ops.retrieval_loss`.
+      metric, k, divisor, distance, scale: as in `ops.retrieval_loss`. Give the same distance to the index of
+        the trained embeddings: `KNNClassifier(k, distance="cosine")` with the default here.
       tau: temperature in units of the distance, a positive number. For `"cosine"` start with 0.01 to 0.2, since cosines
         of trained embeddings differ by about 1.
       memory_size: number of embeddings of past batches that are also candidates, without gradient (XBM). They are

@@ -46,7 +46,8 @@ def nearest_neighbors(
       references: embeddings `[n, d]`, whose sizes must be known when traced.
       k: number of neighbors, at most n.
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` (1 -
-        cos; 1 for a vector of zeros) or `"dot"` (minus the inner product).
+        cos; 1 for a vector of zeros) or `"dot"` (minus the inner product). Pass the distance of the loss that trained
+        the embeddings: `distance="cosine"` after `RetrievalLoss()`.
       exclude: integers `[q]`, the number of a reference that each query leaves out, -1 for none. With the references as
         queries, `exclude=tf.range(n)` leaves out each one itself.
       block_size: number of references that are compared with up to 256 queries at once.
