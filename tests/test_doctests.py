@@ -54,6 +54,8 @@ def test_fenced_blocks_are_found():
 
 # Pages that are read first. The others run nightly.
 FIRST_PAGES = {"README.md", "quickstart.md"}
+# Pages whose blocks are one program. On other pages each block can be copied alone.
+IN_ONE_PIECE = {"two-towers.md"}
 
 
 def marks_of(page):
@@ -73,10 +75,12 @@ def test_blocks_of_pages_run(page, monkeypatch, tmp_path, capsys):
     text = page.read_text()
     assert text.count("```python") == len(fenced_blocks(text)) > 0  # none is lost for its indentation
     monkeypatch.chdir(tmp_path)
+    names = {}
     for block in fenced_blocks(text):
         if is_tf_ranking(block) or is_of_an_engine(block) or is_of_a_missing_framework(block):
             continue
-        exec(compile(block, str(page), "exec"), {"__name__": "page"})
+        names = {"__name__": "page", **(names if page.name in IN_ONE_PIECE else {})}
+        exec(compile(block, str(page), "exec"), names)
         printed = capsys.readouterr().out
         if page == README:
             assert numbers(printed) == pytest.approx(shown(block), abs=0.03), printed
