@@ -14,6 +14,7 @@ pytestmark = pytest.mark.default_stack_only
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 TINY = {
+    "jigsaw": {"steps": 2},
     "knn_digits": {"epochs": 2},
     "learning_to_rank": {"count": 2, "epochs": 2},
     "ranking_trees": {"splits": 1, "rounds": 3, "count": 5},
@@ -72,6 +73,45 @@ def test_numbers_of_the_lists_and_their_ranks(example):
     assert (numbers >= 0).all()
     assert (numbers < 100).all()
     np.testing.assert_array_equal(module.ranks(np.array([[7.0, 91, 7, 3]])), [[2.5, 1, 2.5, 4]])
+
+
+def test_puzzles_are_cut_from_other_halves_and_solved_by_true_neighbors(example):
+    module = example("jigsaw")
+    for train, test in zip(module.photographs("train"), module.photographs("test"), strict=True):
+        assert train.shape == test.shape
+        assert not np.array_equal(train, test)
+    pieces, positions = module.puzzles("test", 6, seed=0)
+    assert pieces.shape == (6, module.N, module.PIECE, module.PIECE, 3)
+    truth = np.argsort(positions, axis=1)
+    neighbor, exists = module.neighbors(positions)
+    np.testing.assert_array_equal(exists.sum(axis=-1), module.K * (module.K - 1))
+    for puzzle in range(6):
+        grid = truth[puzzle].reshape(module.K, module.K)
+        np.testing.assert_array_equal(neighbor[puzzle, 0, grid[:, :-1]], grid[:, 1:])
+        np.testing.assert_array_equal(neighbor[puzzle, 1, grid[:-1]], grid[1:])
+    scores = np.eye(module.N)[neighbor] * exists[..., None] * 5
+    exact, soft = module.search(scores)
+    np.testing.assert_array_equal(exact, truth)
+    np.testing.assert_array_equal(soft.argmax(axis=-1), truth)
+    np.testing.assert_allclose(soft.sum(axis=-1), 1, atol=1e-3)
+
+
+def test_a_network_of_neighbors_treats_both_directions_alike(example):
+    """Below in a puzzle is to the right in the mirrored one, whose pieces have rows and columns exchanged."""
+    module = example("jigsaw")
+    pieces, _ = module.puzzles("test", 2, seed=0)
+    fit = module.NeighborFit()
+    right, below = np.moveaxis(fit(pieces).numpy(), 1, 0)
+    mirrored = fit(pieces.swapaxes(2, 3)).numpy()
+    np.testing.assert_allclose(mirrored, np.stack([below, right], axis=1), atol=1e-4)
+    assert np.abs(right - below).max() > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_neighbors_are_learned_better_than_by_borders(example, tmp_path):
+    results = example("jigsaw").main(steps=150, output=tmp_path)
+    assert results["learned"] > 1.5 * max(results["greedy by borders"], results["search by borders"])
 
 
 def test_the_page_has_every_example():
