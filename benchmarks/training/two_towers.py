@@ -2,10 +2,10 @@
 
 MovieLens 100K; a rating of 4 or 5 is a like. The likes of each user with at least ten are ordered by time: the last
 20 % are for the test, the 10 % before them for validation, and the others for training. A tower is a table of
-embeddings of 32 numbers, and a score is a cosine over tau. All methods have the same towers, batches of 256 likes,
-15 epochs and optimizer, and a grid of two learning rates of Adam times two temperatures. With a seed of its own the best
-by recall@10 of the validation likes is chosen. They are measured after each epoch, and the embeddings of the best one
-are kept. A user's movies of training are left out of the lists, and in the test those of validation, too.
+embeddings of 32 numbers, and a score is a cosine over tau. All methods have the same towers, 15 epochs of batches of
+256 likes, and a grid of two learning rates of Adam times two temperatures. With a seed of its own the best by recall@10
+of the validation likes is chosen. They are measured after each epoch, and the embeddings of the best one are kept. A
+user's movies of training are left out of the lists, and in the test those of validation, too.
 
 "index" measures how well the squared Euclidean distance, the default of an index, finds the same embeddings.
 
