@@ -92,7 +92,8 @@ class MeanAveragePrecision(RankingMetric):
 
     Args:
       k, divisor, min_label, ties: as in `ops.mean_average_precision`.
-      no_relevant, **kwargs: as in `Precision`.
+      no_relevant: as in `Precision`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
       >>> round(float(ks.MeanAveragePrecision()([[1, 0, 1]], [[0.3, 0.9, 0.4]])), 4)

@@ -46,7 +46,7 @@ def retrieval_loss(
     the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
     the similarities; 1 without `k`), the metrics are:
 
-    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / |P|`, or over min(k, |P|), as `divisor` says;
+    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / |P|`, or over `min(k, |P|)`, as `divisor` says;
     - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
     - `"mrr"`: `m_i / r_i` of the most similar relevant candidate i, where r_i counts the irrelevant ones above it;
     - `"precision"`: `sum_{i in P} m_i / min(k, valid candidates)`; `"recall"`: `sum_{i in P} m_i / |P|`.
