@@ -1,7 +1,7 @@
 """Put torn and faded photographs together again, by scores of which pieces are neighbors.
 
-A crop of a photograph is cut into 3 x 3 pieces, which lose their borders, fade unevenly and are shuffled. Differences of
-borders score how well each piece fits right of each other one, and below it, and a network learns through
+A crop of a photograph is cut into 3 x 3 pieces, which lose their borders, fade unevenly and are shuffled. Differences
+of borders score how well each piece fits right of each other one, and below it, and a network learns through
 `SinkhornLayer` what to add to them. A greedy search places the pieces, and `linear_assignment` moves all of them to
 where they fit best. The photographs of the test are not those of the training.
 
@@ -110,7 +110,7 @@ def train(steps: int, seed: int) -> keras.Model:
     scores = scorer()
     matching = ks.SinkhornLayer(num_iterations=10)(keras.ops.reshape(scores.output, (-1, N, N)))
     model = keras.Model(scores.input, keras.ops.reshape(matching, (-1, 2, N, N)))
-    optimizer = keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(1e-2, steps))
+    optimizer = keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(3e-3, steps))
     model.compile(optimizer, "categorical_crossentropy")
     epoch = max(1, steps // 8)
     for start in range(0, steps, epoch):

@@ -107,10 +107,9 @@ def test_a_network_of_neighbors_treats_both_directions_alike(example):
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_neighbors_are_learned_nearly_as_well_as_by_borders(example, tmp_path):
+def test_what_is_learned_adds_to_borders(example, tmp_path):
     results = example("jigsaw").main(output=tmp_path)
-    assert results["learned"] > results["greedy by borders"] > 0.15  # chance is 0.11
-    assert results["learned"] > results["search by borders"] - 0.03
+    assert results["learned"] > results["search by borders"] > results["greedy by borders"] > 0.3  # chance is 0.11
 
 
 def test_the_page_has_every_example():
