@@ -15,7 +15,7 @@ import tensorflow_probability as tfp
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most, list_size
 from keras_softsort.ops.core.order import descending, group_sums, in_order, inverse, masked_last
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
 from keras_softsort.ops.sampling.compared_choices import ComparedChoices
 
@@ -44,7 +44,7 @@ def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """The log-probability `[...]` of int32 orders `[..., k]` under `logits` `[..., n]`; -inf for others than orders."""
     orders, logits = broadcast_leading([orders, logits], [1, 1])
     size = logits.shape[-1]
-    wide = logits if by_comparison(size) or is_at_most(size, FLOAT32_SIZE) else tf.cast(logits, tf.float64)
+    wide = logits if compares_pairs(size) or is_at_most(size, FLOAT32_SIZE) else tf.cast(logits, tf.float64)
     result = _of_lists(flatten_lists(orders), flatten_lists(wide))
     return result if orders.shape.rank == 2 else tf.reshape(result, tf.shape(orders)[:-1])
 
@@ -54,7 +54,7 @@ def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     size, count, weights = list_size(logits), list_size(orders), None
     are_valid, orders = are_orders(orders, size), in_range(orders, size)
     is_partial = orders.shape[1] is None or orders.shape[1] != logits.shape[1]
-    if by_comparison(logits.shape[1]):
+    if compares_pairs(logits.shape[1]):
         ranks = inverse(orders, size)
         weights = tf.cast(ranks < count, logits.dtype) if is_partial else None
         costs = choice_costs(logits, weights, ComparedChoices(-ranks, "first"))

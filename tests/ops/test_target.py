@@ -131,8 +131,8 @@ def test_long_lists_take_no_control_flow_where_pairs_are_compared(operator, size
 @pytest.mark.parametrize("name", ["gpu", "tpu"])
 def test_the_longest_lists_whose_pairs_are_compared(name):
     with target.lowering_for(name):
-        assert target.by_comparison(2048)
-        assert not target.by_comparison(2049)
+        assert target.compares_pairs(2048)
+        assert not target.compares_pairs(2049)
 
 
 def test_rows_of_all_ranks_gather_no_items():

@@ -7,7 +7,7 @@ import math
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import ceil_division
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.tracing import is_compiled
 
 BLOCK = 64
@@ -97,7 +97,7 @@ def _decay(difference: tf.Tensor, dtype: tf.DType, values: tf.Tensor) -> tf.Tens
 def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute `sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each; see `decay_scan`."""
     size = positions.shape[1]
-    if by_comparison(size):
+    if compares_pairs(size):
         apart = tf.abs(positions[:, :, tf.newaxis] - positions[:, tf.newaxis, :])
         decays = _decay(-apart, dtype or values.dtype, values)[:, tf.newaxis]
         terms = decays * values[:, :, tf.newaxis, :]

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla
 
 from keras_softsort.ops.core.axes import list_size, with_static_shape
-from keras_softsort.ops.core.target import by_comparison, sorts_integers
+from keras_softsort.ops.core.target import compares_pairs, sorts_integers
 from keras_softsort.ops.core.tracing import is_compiled
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
@@ -18,7 +18,7 @@ _LOWER_HALF = 2**32
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     """Gather along the lists of a batch: `values[b, indices[b, r]]`, with `indices` [B, r], or [1, r] for all lists."""
     size = values.shape[1]
-    if by_comparison(size):
+    if compares_pairs(size):
         chosen = tf.equal(indices[:, :, tf.newaxis], tf.range(size))
         inner = [1] * (values.shape.rank - 2)
         chosen = tf.reshape(chosen, tf.concat([tf.shape(chosen), inner], axis=0)) if inner else chosen
@@ -42,7 +42,7 @@ def in_order(values: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
     def taken(values: tf.Tensor) -> tuple:
         return take(values, order), lambda upstream: group_sums(upstream, order, list_size(values))
 
-    return take(values, order) if by_comparison(values.shape[1]) else taken(values)
+    return take(values, order) if compares_pairs(values.shape[1]) else taken(values)
 
 
 def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -89,7 +89,7 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
 def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
     """The sum of the `values` [B, m] of each group [B, size] of a list, by the numbers `groups` [B, m], from 0."""
     known = tf.get_static_value(size)
-    if known is not None and by_comparison(int(known)):
+    if known is not None and compares_pairs(int(known)):
         chosen = tf.equal(groups[:, tf.newaxis, :], tf.range(size)[:, tf.newaxis])
         return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis, :], tf.zeros([], values.dtype)), axis=2)
     batch = groups.shape[0] or tf.shape(groups)[0]

@@ -34,7 +34,7 @@ def lowering_for(target: str) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def by_comparison(size: Any) -> bool:
+def compares_pairs(size: Any) -> bool:
     """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
     return isinstance(size, int) and size <= LONGEST[_target()]
 
@@ -68,7 +68,7 @@ def recomputes_pairs(size: Any) -> bool:
     By the estimate of its compiler, a TPU takes 5 us in place of 31 to 56 for products with soft permutations of 64
     lists of 128 items. A GPU launches two kernels more with it.
     """
-    return _target() == "tpu" and by_comparison(size)
+    return _target() == "tpu" and compares_pairs(size)
 
 
 def emulates_float64() -> bool:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.tracing import is_compiled
 
 
@@ -43,7 +43,7 @@ def tie_means(values: tf.Tensor, keys: tf.Tensor, order: tf.Tensor, ranks: tuple
 
     The `values` and `keys` [B, n] are in the order of the list, and `ranks` are the `tied_ranks`.
     """
-    if not by_comparison(keys.shape[1]):
+    if not compares_pairs(keys.shape[1]):
         first, last = ranks
         return tie_sums(take(values, order), first) / tf.cast(last - first + 1, values.dtype)
     tied, zero = tf.equal(keys[:, tf.newaxis], keys[..., tf.newaxis]), tf.zeros([], values.dtype)
@@ -53,7 +53,7 @@ def tie_means(values: tf.Tensor, keys: tf.Tensor, order: tf.Tensor, ranks: tuple
 
 def mean_ranks(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """The ranks of `values` [B, n], 1 for the largest. Tied values get the mean of their ranks, masked ones 0."""
-    if by_comparison(values.shape[1]):
+    if compares_pairs(values.shape[1]):
         return _compared_ranks(values, mask)
     keys, order = descending(masked_last(values, mask))
     first, last = tied_ranks(keys)

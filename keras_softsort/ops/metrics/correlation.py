@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.ties import mean_ranks, tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list
@@ -73,7 +73,7 @@ def _checked(first: Any, second: Any, mask: Any) -> RankingArguments:
     """The checked arguments: `first` as the scores and `second` as the labels of lists."""
     first, second = (_floating_list(name, values) for name, values in (("first", first), ("second", second)))
     is_float32 = tf.float64 not in (first.dtype, second.dtype)
-    dtype = tf.float32 if is_float32 and by_comparison(first.shape[-1]) else tf.float64
+    dtype = tf.float32 if is_float32 and compares_pairs(first.shape[-1]) else tf.float64
     first, second = (tf.stop_gradient(tf.cast(each, dtype)) for each in (first, second))
     if not second.shape.is_compatible_with(first.shape):
         raise ValueError(f"second must have the shape of first, {first.shape}, got {second.shape}")
@@ -102,7 +102,7 @@ class PairCounts(NamedTuple):
 
 @per_list(_are_numbers)
 def _pair_counts(lists: RankingLists) -> PairCounts:
-    counts = _compared_pairs if by_comparison(list_size(lists.scores)) else _counted_pairs
+    counts = _compared_pairs if compares_pairs(list_size(lists.scores)) else _counted_pairs
     # Numbers below 2^24 in float32, and below 2^53 in float64.
     return PairCounts(*(tf.cast(each, lists.scores.dtype) for each in counts(lists)))
 

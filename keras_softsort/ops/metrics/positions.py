@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.metrics._inversions import count_inversions
 from keras_softsort.ops.metrics.ranked_lists import (
@@ -86,7 +86,7 @@ def ordered_pair_accuracy(
 @per_list(can_be_ranked)
 def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The accuracy of the pairs of each list, which weighs as much as its pairs."""
-    if by_comparison(list_size(lists.scores)):
+    if compares_pairs(list_size(lists.scores)):
         return _of_sums(*_compared_pairs(lists, ties_count=options.ties == "mean"))
     right = _weight_of_right_pairs(lists, ties_are_right=False)
     if options.ties == "mean":

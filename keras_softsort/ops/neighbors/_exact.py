@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.distances import paired_distances
 from keras_softsort.ops.core.order import masked_last, plus_zeros, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
@@ -79,7 +79,7 @@ def _are_few(queries: tf.Tensor, references: tf.Tensor, largest: int) -> bool:
     root depends on the place in the tensor.
     """
     count, (size, dimension) = queries.shape[0], references.shape
-    is_small = size <= largest or by_comparison(size)
+    is_small = size <= largest or compares_pairs(size)
     return is_small and count is not None and count * size * dimension <= GATHERED_SIZE
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import ceil_division, list_size
 from keras_softsort.ops.core.order import descending, inverse, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import pair_scores, within_range
 from keras_softsort.ops.ranking._checks import TAU, Held, Rule
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
@@ -160,7 +160,7 @@ def _pair_sums(scores: tf.Tensor, lists: RankingLists, options: PairOptions) -> 
     if size is None:
         sums = tf.cond(is_one_tile(tf.shape(scores)), one_tile, tiles)
     else:
-        short, pairs = (size, LARGEST_TILE) if by_comparison(size) else (SHORT_SIZE, TILE_PAIRS)
+        short, pairs = (size, LARGEST_TILE) if compares_pairs(size) else (SHORT_SIZE, TILE_PAIRS)
         sums = one_tile() if size <= short and (batch or 1) * size * size <= pairs else tiles()
     if options.is_mean():
         divisors = tf.maximum(sums.counts if options.counts_pairs() else _number_of_pairs(lists.sizes()), 1)

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import is_at_most
 from keras_softsort.ops.core.order import descending, in_order, inverse, masked_last, take
-from keras_softsort.ops.core.target import by_comparison, by_products
+from keras_softsort.ops.core.target import by_products, compares_pairs
 from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import first_ranks_of_numbers, tie_sums
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
@@ -177,7 +177,7 @@ def _distilled_losses(lists: RankingLists, options: PlackettLuceOptions, noise: 
 
 def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
     """The loss of each list [B]."""
-    if by_comparison(lists.scores.shape[1]):
+    if compares_pairs(lists.scores.shape[1]):
         return choice_costs(*_by_pairs(lists, options))
     if by_products(lists.scores.shape[1]):
         scores, weights, choices = _by_pairs(lists, options)

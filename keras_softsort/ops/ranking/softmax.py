@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import is_at_most
 from keras_softsort.ops.core.order import descending, in_order, masked_last, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.ranking._checks import TAU, checks
@@ -201,7 +201,7 @@ def unique_softmax_loss(
 
 @per_list(finite_with_gain)
 def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
-    compared = by_comparison(lists.scores.shape[1])
+    compared = compares_pairs(lists.scores.shape[1])
     dtype = lists.scores.dtype if compared or is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
     scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
     weights = tf.cast(lists.weighted(absolute_gains(lists.labels, lists.mask, gain)), dtype)

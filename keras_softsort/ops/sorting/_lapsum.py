@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists, OrderedLists
 
 # The longest lists that take all pairs where orders do not. LiteRT, which has no float64, converts no longer ones.
@@ -45,7 +45,7 @@ def lapsum_membership(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
 
 def _by_pairs(lists: Lists) -> bool:
     size = lists.scores.shape[1]
-    return by_comparison(size) or (size is not None and size <= LONGEST_OF_PAIRS)
+    return compares_pairs(size) or (size is not None and size <= LONGEST_OF_PAIRS)
 
 
 def _distribution(distance: tf.Tensor) -> tf.Tensor:

@@ -12,7 +12,7 @@ from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.deviations import in_deviations
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.ties import tie_groups, tied_ranks
 
@@ -150,7 +150,7 @@ def flat_lists(
 
 def working_dtype(scores: tf.Tensor) -> tf.DType:
     """The dtype in which vectors of the lists `scores` [B, n] are summed: float64, or theirs where that is emulated."""
-    return scores.dtype if by_comparison(scores.shape[1]) else tf.float64
+    return scores.dtype if compares_pairs(scores.shape[1]) else tf.float64
 
 
 def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:

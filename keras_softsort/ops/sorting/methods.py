@@ -13,7 +13,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.unknown_names import instead_of
 from keras_softsort.ops.core.axes import moved_axis
 from keras_softsort.ops.core.deviations import checked_scale
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
 from keras_softsort.ops.sorting._dense.soft_rows import Logits
 from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
@@ -160,7 +160,7 @@ def _is_long(method: str, power: float, size: int | None) -> bool | None:
     matrix_free = METHODS[method].matrix_free
     if matrix_free is None or power != 1:
         return False
-    return None if size is None else size >= matrix_free.min_size and not by_comparison(size)
+    return None if size is None else size >= matrix_free.min_size and not compares_pairs(size)
 
 
 # The smallest sizes are measured by benchmarks/operators/dense_matrix_free_threshold.py.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.target import by_comparison
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.sorting._dense.soft_rows import BY_RANK, Layout, Logits, Pairs
 from keras_softsort.ops.sorting._ordering import Lists, Ranks
 
@@ -36,7 +36,7 @@ def soft_sort_logits(lists: Lists, ranks: Ranks, power: float) -> Logits:
                 return times(_signed_slope(differences(layout), power), d_logits(layout))
 
             d_sorted = BY_RANK.over_items(slopes(BY_RANK))
-            if not by_comparison(lists.scores.shape[1]):
+            if not compares_pairs(lists.scores.shape[1]):
                 return columns.over_ranks(slopes(columns)) - in_order.gradient_of_sorted_scores(d_sorted, ranks)
 
             def are_tied(layout: Layout) -> tf.Tensor:
