@@ -34,7 +34,7 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 TESTS = Path(__file__).parent
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
 # Tests that are written for the default stack.
-OF_DEFAULT_STACK = ("examples", "benchmarks", "test_docs.py", "test_frame.py")
+OF_DEFAULT_STACK = ("examples", "benchmarks", "experiments", "test_docs.py", "test_frame.py")
 # Folders and files whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the
 # layers and losses above them run on both.
 ON_DEFAULT_STACK = (*OF_DEFAULT_STACK, "ops", "distributions", "linalg")

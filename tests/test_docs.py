@@ -49,7 +49,7 @@ def test_links_of_the_readme_are_absolute_on_pypi(monkeypatch):
 
 def test_links_between_pages_exist():
     """MyST reports missing pages of the site; this also covers files of the repository and the examples' page."""
-    pages = [README.parent / "examples" / "README.md", README.parent / "CONTRIBUTING.md"]
+    pages = [README.parent / name for name in ("examples/README.md", "experiments/README.md", "CONTRIBUTING.md")]
     pages += [path for path in DOCS.rglob("*.md") if path.parent.name != "results"]
     pages += (README.parent / "benchmarks").rglob("*.md")
     missing = [
@@ -233,8 +233,8 @@ def test_every_notebook_has_a_card_with_its_picture():
 
 
 def committed(pattern):
-    """Files of docs, examples and benchmarks, without what a build of the site writes."""
-    folders = [README.parent / name for name in ("docs", "examples", "benchmarks")]
+    """Files of docs, examples, benchmarks and experiments, without what a build of the site writes."""
+    folders = [README.parent / name for name in ("docs", "examples", "benchmarks", "experiments")]
     found = [path for folder in folders for path in folder.rglob(pattern)]
     return [path for path in found if not {"_build", "jupyter_execute"} & set(path.parts)]
 

@@ -487,7 +487,7 @@ def leaning(source):
 TESTS = Path(__file__).parent
 
 
-OTHERS = [TESTS.parent / name for name in ("benchmarks", "examples")]
+OTHERS = [TESTS.parent / name for name in ("benchmarks", "examples", "experiments")]
 
 
 @pytest.mark.parametrize("folder", [ROOT, TESTS, *OTHERS], ids=lambda folder: folder.name)

@@ -1,6 +1,6 @@
 """Milliseconds of requests to an exported ranker, in the signature and without a network, and whether it agrees.
 
-A network of 32 units is trained on wards of 20 real patients (`training/_shared/ranking_data.py`) and exported. The
+A network of 32 units is trained on wards of 20 real patients (`tools/ranking_data.py`) and exported. The
 folder is loaded by `tf.saved_model.load`. Scores (to 1e-4) and orders must be those of the model, for lists of several
 sizes in one request with NaN in the padding.
 
@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("tools", "training")]
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 import harness
 import numpy as np
 import tensorflow as tf
-from _shared.ranking_data import patients
+from ranking_data import patients
 from tensorflow import keras
 
 import keras_softsort as ks

@@ -1,4 +1,4 @@
-"""Shared parts of the benchmarks: medians, memory, the machine, JSON results and the tables made of them.
+"""Shared parts of benchmarks and experiments: medians, memory, the machine, JSON results and the tables made of them.
 
 A script yields rows, dictionaries from column titles to numbers and text; `publish` prints them as they come and, with
 `--json`, writes them with the command, the commit, the versions and the machine. Tables in `results/*.md` stand between
@@ -33,8 +33,8 @@ import numpy as np
 
 _STARTED = time.perf_counter()
 Row = dict[str, Any]
-BENCHMARKS = Path(__file__).parents[1]
-RESULTS = BENCHMARKS / "results"
+REPOSITORY = Path(__file__).parents[2]
+RESULTS = REPOSITORY / "benchmarks" / "results"
 LIBRARIES = ("keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy")
 PEERS = (
     "torch",
@@ -218,7 +218,7 @@ def shown_command() -> str:
             arguments[arguments.index(option) + 1] = "FOLDER"
     arguments = ["FOLDER" if Path(argument).is_absolute() else argument for argument in arguments]
     path = Path(script).resolve()
-    name = path.relative_to(BENCHMARKS.parent) if path.is_relative_to(BENCHMARKS) else path.name
+    name = path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path.name
     return shlex.join(["python", str(name), *arguments])
 
 
@@ -278,7 +278,7 @@ def pages() -> Iterator[Path]:
 def measure_again(path: Path) -> None:
     """Run the command of a file of results once more, and write the file anew."""
     _, script, *arguments = shlex.split(json.loads(path.read_text())["command"])
-    command = [sys.executable, str(BENCHMARKS.parent / script), *arguments, "--json", str(path)]
+    command = [sys.executable, str(REPOSITORY / script), *arguments, "--json", str(path)]
     subprocess.run(command, check=True)
 
 
