@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> dict:
             print(runs[-1], flush=True)
             result |= {"runs": runs, "tables": {"ndcg": table(runs)}}
             if path:
-                path.write_text(json.dumps(result, indent=1) + "\n")
+                path.write_text(harness.as_json(result) + "\n")
     result |= {"runs": runs, "tables": {"ndcg": table(runs)}}
     print(*harness.table(result["tables"]["ndcg"]), sep="\n")
     return result

@@ -188,7 +188,7 @@ def main(arguments: list[str] | None = None) -> dict:
     result = harness.publish("mnist_sorting_tables", tables, options.json)
     result["runs"] = runs
     if options.json is not None:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        options.json.write_text(harness.as_json(result) + "\n")
     if options.picture:
         draw(runs, options.picture)
     return result

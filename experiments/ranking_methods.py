@@ -305,7 +305,7 @@ def main(arguments: list[str] | None = None) -> dict:
             print(title, name, number, f"{found['NDCG@5']:.3f}", f"{time.monotonic() - started:.0f} s", flush=True)
             result |= {"runs": runs, "tables": tables_of(runs)}
             if path:
-                path.write_text(json.dumps(result) + "\n")
+                path.write_text(harness.as_json(result) + "\n")
     result |= {"runs": runs, "tables": tables_of(runs)}
     for rows in result["tables"].values():
         print(*harness.table(rows), "", sep="\n")

@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> dict:
         result = json.loads(options.json.read_text())
         found = result["tables"]["runs"]
         result["tables"] |= {"grid": list(grid(found)), "over-steps": list(over_steps(found))}
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        options.json.write_text(harness.as_json(result) + "\n")
     else:
         found = []
 

@@ -218,10 +218,10 @@ def main(arguments: list[str] | None = None) -> dict:
         stacks[key["library"]] = {"library": key["library"], **result["versions"]}
         result |= {"stacks": stacks, "runs": runs, "tables": tables(runs)}
         if path:
-            path.write_text(json.dumps(result, indent=1) + "\n")
+            path.write_text(harness.as_json(result) + "\n")
     result |= {"stacks": stacks, "runs": runs, "tables": tables(runs)}
     if path:
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        path.write_text(harness.as_json(result) + "\n")
     for rows in result["tables"].values():
         print(*harness.table(rows), "", sep="\n")
     return result

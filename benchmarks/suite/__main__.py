@@ -92,7 +92,7 @@ def measured(options: argparse.Namespace) -> Iterator[list[dict]]:
             found = measure(name, (batch, size), limits, with_peers=with_peers, with_memory=not options.no_memory)
             what["records"] += found
             what |= {"load after": os.getloadavg(), "seconds in all": time.time() - start}
-            (options.output / "suite.json").write_text(json.dumps(what, indent=1))
+            (options.output / "suite.json").write_text(harness.as_json(what) + "\n")
             yield found
 
 
@@ -144,8 +144,8 @@ def short(options: argparse.Namespace) -> None:
     )
 
     def write(records: list[dict]) -> None:
-        what["records"] += [{**record, **stack} for record in records]
-        path.write_text(json.dumps(what, indent=1) + "\n")
+        what["records"] += [short_lists.shown({**record, **stack}) for record in records]
+        path.write_text(harness.as_json(what) + "\n")
         path.with_suffix(".md").write_text("\n".join(short_lists.report(what)) + "\n")
 
     for name, batch, size in list(pending(options, what["records"], stack)):

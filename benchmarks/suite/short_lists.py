@@ -38,7 +38,18 @@ FIRST_STEP = "first step"
 # The stack of records of an environment with TF-Ranking; those of the others have none.
 TF_RANKING = "TF-Ranking"
 
+# What the page shows of a record.
+CELL = ("operator", "batch", "size", "candidate", "mode", "seconds", "stack")
+STEP = ("operator", "batch", "size", "candidate", "mode", "first call", "operations")
+
 Cells = dict[tuple[str, str, str], float]
+
+
+def shown(record: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a record that the page needs, with six digits."""
+    names = STEP if record["operator"].startswith(FIRST_STEP) else CELL
+    found = {name: record[name] for name in names if name in record}
+    return {name: float(f"{each:.6g}") if isinstance(each, float) else each for name, each in found.items()}
 
 
 def ratios(records: Sequence[dict[str, Any]], stack: str | None = None) -> Cells:
@@ -80,7 +91,7 @@ def report(result: dict[str, Any]) -> Iterator[str]:
     machine, versions = result["machine"], result["versions"]
     yield "# Short lists: ours beside the fastest TensorFlow peer"
     yield ""
-    yield "Made by `python benchmarks/suite --short`; every figure is in `short_lists.json`. Do not edit it."
+    yield "Made by `python benchmarks/suite --short`; the medians are in `short_lists.json`. Do not edit it."
     yield ""
     yield (
         f"Commit {result['commit']}, {result['date']}, {machine['cores']} cores of an {machine['processor']}, "

@@ -192,9 +192,21 @@ def publish(name: str, tables: Mapping[str, Iterable[Row]], path: Path | None) -
             print(*(lines if len(found) == 1 else lines[2:]), sep="\n", flush=True)
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(result, indent=1) + "\n")
+                path.write_text(as_json(result) + "\n")
         print()
     return result
+
+
+def as_json(value: Any, indent: str = "") -> str:
+    """JSON with a line for each row, so that files are small and a figure that changes is one line of a diff."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(child, (dict, list)) for child in children):
+        return json.dumps(value)
+    deeper = f"{indent} "
+    names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
+    lines = [f"{deeper}{name}{as_json(child, deeper)}" for name, child in zip(names, children, strict=True)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n" + ",\n".join(lines) + f"\n{indent}{closing}"
 
 
 def save_picture(figure: Any, path: Path) -> None:

@@ -152,6 +152,14 @@ def test_cells(script):
     ]
 
 
+def test_results_have_a_line_for_each_row(script):
+    harness = script("harness")
+    result = {"a": 1, "none": [], "tables": {"t": [{"n": 1, "ms": 2.5}, {"n": 2, "s": "a, [b"}], "empty": []}}
+    lines = harness.as_json(result).splitlines()
+    assert json.loads("\n".join(lines)) == result
+    assert [line.strip(" ,") for line in lines[4:7]] == ['"t": [', '{"n": 1, "ms": 2.5}', '{"n": 2, "s": "a, [b"}']
+
+
 def test_tables_are_those_of_the_files(script):
     harness = script("harness")
     for page in harness.pages():

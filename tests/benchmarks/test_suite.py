@@ -136,6 +136,16 @@ def has(*sentences, page="README.md"):
     return [sentence for sentence in sentences if sentence not in text] == []
 
 
+def test_records_keep_what_the_page_shows(monkeypatch):
+    monkeypatch.syspath_prepend(str(SUITE))
+    short_lists = importlib.import_module("short_lists")
+    who = {"operator": "soft_sort", "batch": 2, "size": 5, "candidate": "ours", "mode": "TF"}
+    seconds = {"seconds": 1 / 3, "first call": 2 / 3, "quartiles": [0.3, 0.4], "runs": 5}
+    assert short_lists.shown({**who, **seconds}) == {**who, "seconds": 0.333333}
+    step = {**who, "operator": "first step SoftmaxLoss", "operations": 7}
+    assert short_lists.shown({**step, **seconds}) == {**step, "first call": 0.666667}
+
+
 def test_the_readme_has_the_figures_of_the_short_lists(monkeypatch):
     monkeypatch.syspath_prepend(str(SUITE))
     short_lists = importlib.import_module("short_lists")
