@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla
 
 from keras_softsort.ops.core.axes import list_size, with_static_shape
-from keras_softsort.ops.core.target import compares_pairs, sorts_integers
-from keras_softsort.ops.core.tracing import is_compiled
+from keras_softsort.ops.core.target import compares_pairs
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
 LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
-_LOWER_HALF = 2**32
 
 
 def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
@@ -32,38 +29,9 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
     return tf.gather(values, indices, batch_dims=1)
 
 
-def in_order(values: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
-    """`take` of `values` [B, n], with a gradient of few operations. That of a gather has fifty and is slow to trace.
-
-    It is not for a branch of `tf.cond`, which TensorFlow cannot differentiate twice with it.
-    """
-
-    @tf.custom_gradient
-    def taken(values: tf.Tensor) -> tuple:
-        return take(values, order), lambda upstream: group_sums(upstream, order, list_size(values))
-
-    return take(values, order) if compares_pairs(values.shape[1]) else taken(values)
-
-
 def descending(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The keys [B, n] in descending order and their int32 items, the first of equal keys first; without a gradient."""
-    keys = tf.stop_gradient(keys)
-    if sorts_integers(keys.dtype):
-        return _descending_integers(keys)
-    return tf.math.top_k(plus_zeros(keys) if is_compiled() else keys, list_size(keys))
-
-
-def _descending_integers(keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """`descending` by a sort of integers: the upper half of each is a float32 key, and the lower half its item."""
-    items = tf.range(list_size(keys), dtype=tf.int64)
-    both = xla.sort(items - _LOWER_HALF * tf.cast(_integers(tf.bitcast(keys, tf.int32)), tf.int64))
-    integers = tf.cast(-tf.bitwise.right_shift(both, tf.constant(32, tf.int64)), tf.int32)
-    return tf.bitcast(_integers(integers), keys.dtype), tf.cast(tf.bitwise.bitwise_and(both, _LOWER_HALF - 1), tf.int32)
-
-
-def _integers(bits: tf.Tensor) -> tf.Tensor:
-    """Integers in the order of the numbers with these bits, 0 for -0.0 too, and the bits of such integers."""
-    return tf.where(bits < 0, tf.int32.min - bits, bits)
+    return tf.math.top_k(plus_zeros(tf.stop_gradient(keys)), list_size(keys))
 
 
 def masked_last(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:

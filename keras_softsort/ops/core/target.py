@@ -48,15 +48,6 @@ def by_products(size: Any) -> bool:
     return _device() == "cpu" and is_compiled() and isinstance(size, int) and size <= LONGEST_PRODUCT
 
 
-def sorts_integers(dtype: tf.DType) -> bool:
-    """Whether keys of this `dtype` are sorted as integers, on a CPU under XLA.
-
-    XLA sorts a key with its item by calls of a function that compares them. A sort of integers that hold both takes a
-    half of the time for 64 lists of 50 items, a third for 128 items, and a quarter for one list of a million.
-    """
-    return dtype == tf.float32 and _device() == "cpu" and is_compiled()
-
-
 def multiplies_coarsely() -> bool:
     """Whether the device rounds the factors of a float32 matrix product, to TF32 on a GPU or to bfloat16 on a TPU."""
     return _device() != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled()

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.advice import warn_once
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, masked_last, take
-from keras_softsort.ops.core.ties import tie_means, tied_ranks
+from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 from keras_softsort.ops.core.tracing import are_small_and_eager
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
@@ -136,15 +136,13 @@ class Ties(NamedTuple):
 class RankedLists(NamedTuple):
     """The ranks of lists by score, the highest first and masked items last. Ranks count from 0."""
 
-    keys: tf.Tensor  # the sort key of each item: [B, n]
     order: tf.Tensor  # the item at each rank: [B, n]
     ties: Ties | None  # None if tied items keep the order of the list
 
     def at_ranks(self, values: tf.Tensor) -> tf.Tensor:
         """The value [B, n] that each rank has on average over all orders of tied items."""
-        if self.ties is None:
-            return take(values, self.order)
-        return tie_means(values, self.keys, self.order, self.ties)
+        ordered = take(values, self.order)
+        return ordered if self.ties is None else tie_sums(ordered, self.ties.first) / self.ties.sizes(values.dtype)
 
     def own_ranks(self) -> tf.Tensor:
         """The ranks from 0: int32 [n]."""
@@ -172,9 +170,8 @@ def sizes_of_first(lists: RankingLists, k: int | None) -> tf.Tensor:
 
 def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
     """Sort the lists by score. With `ties="position"` tied items keep the order of the list."""
-    keys = masked_last(lists.scores, lists.mask)
-    ordered, order = descending(keys)
-    return RankedLists(keys, order, Ties(*tied_ranks(ordered)) if ties == "mean" else None)
+    keys, order = descending(masked_last(lists.scores, lists.mask))
+    return RankedLists(order, Ties(*tied_ranks(keys)) if ties == "mean" else None)
 
 
 def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:

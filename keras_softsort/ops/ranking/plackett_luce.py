@@ -11,10 +11,10 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.order import descending, in_order, inverse, masked_last, take
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.core.target import by_products, compares_pairs
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.core.ties import first_ranks_of_numbers, tie_sums
+from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
@@ -217,7 +217,7 @@ def _in_order(
     scores = relative_scores(lists.scores, lists.mask, lists.tau)
     ordered, order = descending(masked_last(lists.labels, lists.mask))
     choices = OrderedChoices(
-        first=first_ranks_of_numbers(ordered) if options.ties == "breslow" else None,
+        first=tied_ranks(ordered)[0] if options.ties == "breslow" else None,
         compared=ComparedChoices(ordered, options.ties) if is_at_most(ordered.shape[1], LONGEST_COMPARED) else None,
     )
     weights = None if lists.weights is None else take(lists.weights, order)
@@ -225,7 +225,7 @@ def _in_order(
         rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
         counted = _mean_rank_weights(choices, rank_weights)
         weights = counted if weights is None else weights * counted
-    return order, in_order(scores, order), weights, choices
+    return order, take(scores, order), weights, choices
 
 
 _losses = per_list(_has_meaning)(negative_log_likelihood)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.order import descending, in_order, masked_last, take
+from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import relative_scores
 from keras_softsort.ops.core.ties import tied_ranks
@@ -215,7 +215,7 @@ def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
         ordered, order = descending(keys)
         relative = take(tf.math.divide_no_nan(weights, largest), order)
         choices = ChoicesAgainstLater(*tied_ranks(ordered))
-        losses = choice_costs(in_order(scores, order), relative, choices) * largest[:, 0]
+        losses = choice_costs(take(scores, order), relative, choices) * largest[:, 0]
     losses = tf.cast(losses, lists.scores.dtype)
     if gain == "linear":
         return losses

@@ -1,11 +1,13 @@
-"""The descending order of lists, by top-k and by XLA's sort of integers."""
+"""Orders of lists: descending order, inverse permutations, gathers and the ranks of ties."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import keras_softsort as ks
+from keras_softsort.ops.core import order, ties
 from keras_softsort.ops.core.order import descending
+from keras_softsort.ops.core.target import lowering_for
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -64,3 +66,41 @@ def test_vectorized_map_within_a_compiled_function():
 def test_zeros_of_both_signs_are_ties(dtype, compiled):
     function = tf.function(lambda keys: descending(keys)[1], jit_compile=compiled)
     np.testing.assert_array_equal(function(tf.constant([[-0.0, 0.0, 1.0, -0.0, 0.0]], dtype)), [[2, 0, 1, 3, 4]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [0, 1, 9, 300, None])
+def test_tied_ranks(size):
+    keys = np.random.default_rng(0).integers(0, 2 + (size or 9) // 3, size=(3, 9 if size is None else size))
+    keys = -np.sort(-keys.astype("float32"))
+    keys[:, len(keys[0]) * 3 // 4 :] = -np.inf
+    keys[keys == 0] *= np.random.default_rng(1).choice([-1, 1], size=keys.shape)[keys == 0]
+    first, last = tf.function(ties.tied_ranks, input_signature=[tf.TensorSpec([None, size])])(keys)
+    equal = keys[:, :, None] == keys[:, None, :]
+    if keys.size:
+        np.testing.assert_array_equal(first, equal.argmax(axis=2))
+        np.testing.assert_array_equal(last, keys.shape[1] - 1 - equal[:, :, ::-1].argmax(axis=2))
+    assert first.shape == last.shape == keys.shape
+    assert first.dtype == last.dtype == tf.int32
+
+
+@pytest.mark.parametrize("target", ["cpu", "tpu"])
+def test_the_gradient_of_a_gather_sums_over_repeated_indices(target):
+    indices = tf.constant([[2, 0, 2], [1, 1, 1], [3, 2, 0]])
+    weights = tf.constant([[1.0, 2.0, 4.0], [1.0, 2.0, 4.0], [1.0, 2.0, 4.0]])
+    values = tf.zeros([3, 4])
+    with lowering_for(target), tf.GradientTape() as tape:
+        tape.watch(values)
+        taken = order.take(values, indices)
+    expected = [[2, 0, 5, 0], [0, 7, 0, 0], [4, 0, 2, 1]]
+    np.testing.assert_allclose(tape.gradient(taken, values, weights), expected)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("target", ["cpu", "tpu"])
+def test_mean_ranks(target, masked):
+    values = tf.constant([[3.0, 5.0, 3.0, -1.0, 0.0, -0.0]])
+    mask = tf.constant([[True, False, True, True, True, True]]) if masked else None
+    with lowering_for(target):
+        found = ties.mean_ranks(values, mask)
+    np.testing.assert_array_equal(found, [[1.5, 0, 1.5, 5, 3.5, 3.5]] if masked else [[2.5, 1, 2.5, 6, 4.5, 4.5]])
