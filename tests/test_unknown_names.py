@@ -125,7 +125,8 @@ def test_keras_own_arguments_of_layers_are_taken():
 def test_a_function_stays_itself(name):
     function = getattr(ks.ops, name)
     assert pickle.loads(pickle.dumps(function)) is function
-    assert inspect.signature(function) == inspect.signature(inspect.unwrap(function))
+    if not hasattr(function, "formula"):  # the signature of a formula is another one: see `test_operators.py`
+        assert inspect.signature(function) == inspect.signature(inspect.unwrap(function))
     assert function.__name__ == name
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.unknown_names import unknown_argument
+from keras_softsort.ops.core.gumbel_noise import seed_tensor
 
 Operator = TypeVar("Operator", bound=Callable[..., Any])
 # A function of the name and the value of an option, which returns a plain value or raises an error.
@@ -16,18 +17,19 @@ Rule = Callable[[str, Any], Any]
 
 
 class Held(NamedTuple):
-    """The rule of an argument that a Keras object holds as a number. The operator takes a tensor, and checks it itself.
+    """The two rules of an option that a Keras object holds in another form than the formula of an operator takes.
 
-    A call of the object draws a seed if `is_seed`, or None if the option `only_if` is False.
+    If `is_seed`, each call of the object draws a seed. An option is read only if the one named `only_if` is True.
     """
 
-    rule: Rule
+    held: Rule  # returns what an object holds
+    called: Rule | None = None  # returns what a formula takes; None if the operator checks the argument itself
     is_seed: bool = False
     only_if: str | None = None
 
 
 TAU = Held(arguments.positive_number)
-SEED = Held(arguments.optional_integer, is_seed=True)
+SEED = Held(arguments.optional_integer, lambda _, seed: seed_tensor(seed), is_seed=True)
 
 
 def checks(*together: Callable[[Mapping[str, Any]], Any], **rules: Rule | Held) -> Callable[[Operator], Operator]:
@@ -43,7 +45,7 @@ def checks(*together: Callable[[Mapping[str, Any]], Any], **rules: Rule | Held) 
         if unknown:
             raise TypeError(f"rules must be of arguments of {operator.__name__}, got {sorted(unknown)}")
         of_calls = {name: rule for name, rule in rules.items() if not isinstance(rule, Held)}
-        of_objects = {name: rule.rule if isinstance(rule, Held) else rule for name, rule in rules.items()}
+        of_objects = {name: rule.held if isinstance(rule, Held) else rule for name, rule in rules.items()}
 
         def checked(rules: Mapping[str, Rule], given: Mapping[str, Any]) -> dict[str, Any]:
             found = {name: rule(name, given[name]) for name, rule in rules.items() if name in given}

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.ties import mean_ranks
-from keras_softsort.ops.ranking._checks import TAU, checks
+from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, discounts
-from keras_softsort.ops.ranking.lists import RankingLists, finite, item_mean, per_list, ranking_arguments
+from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite, item_mean
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-@checks(discount=arguments.optional(arguments.choice(*DISCOUNTS)), tau=TAU)
+@list_operator(finite, tau=1.0, discount=arguments.optional(arguments.choice(*DISCOUNTS)))
 def approx_rank_mse_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any = 1.0,
-    discount: str | None = "log2",
-    mask: Any = None,
-    weights: Any = None,
+    lists: RankingLists, *, discount: str | None = "log2", **shared: Unpack[TauArguments]
 ) -> tf.Tensor:
     """Compute the discounted mean squared error of smooth ranks: ADR-MSE.
 
@@ -55,11 +52,6 @@ def approx_rank_mse_loss(
     Source: F. Schlatt et al., "Rank-DistiLLM: Closing the Effectiveness Gap Between Cross-Encoders and LLMs for Passage
     Re-Ranking", ECIR 2025.
     """
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), discount)
-
-
-@per_list(finite)
-def _losses(lists: RankingLists, discount: str | None) -> tf.Tensor:
     ranks = tf.maximum(mean_ranks(lists.labels, lists.mask), 1)  # 0 where masked
     errors = tf.math.squared_difference(ranks, sigmoid_ranks(lists.scores, lists.tau, lists.mask))
     weighted = errors if discount is None else errors * discounts(ranks, discount)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import excluded
-from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-@checks(margin=arguments.fraction, tau=TAU)
-def circle_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any = 1 / 64,
-    margin: float = 0.25,
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+@list_operator(finite, tau=1 / 64, margin=arguments.fraction)
+def circle_loss(lists: RankingLists, *, margin: float = 0.25, **shared: Unpack[TauArguments]) -> tf.Tensor:
     """Compute the circle loss of similarities.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -56,11 +51,6 @@ def circle_loss(
 
     Source: Y. Sun et al., "Circle Loss: A Unified Perspective of Pair Similarity Optimization", CVPR 2020.
     """
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), margin)
-
-
-@per_list(finite)
-def _losses(lists: RankingLists, margin: float) -> tf.Tensor:
     scores = tf.clip_by_value(lists.scores, 0, 1)
     toward_one = tf.stop_gradient(tf.nn.relu(1 + margin - scores)) * (1 - margin - scores) / lists.tau
     toward_zero = tf.stop_gradient(tf.nn.relu(scores + margin)) * (scores - margin) / lists.tau

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import softmax_logits
-from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking.lists import (
-    ITEM_CHECKS,
-    RankingLists,
-    finite,
-    item_logit_arguments,
-    item_mean,
-    per_list,
-)
+from keras_softsort.ops.ranking._operators import logit_operator
+from keras_softsort.ops.ranking.lists import ITEM_CHECKS, ListArguments, RankingLists, finite, item_mean
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-@checks(exam_loss_weight=arguments.non_negative_number, rel_loss_weight=arguments.non_negative_number, **ITEM_CHECKS)
+@logit_operator(
+    finite,
+    count=2,
+    exam_loss_weight=arguments.non_negative_number,
+    rel_loss_weight=arguments.non_negative_number,
+    **ITEM_CHECKS,
+)
 def click_em_loss(
-    logits: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     exam_loss_weight: float = 1.0,
     rel_loss_weight: float = 1.0,
     normalization: str = "list",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[ListArguments],
 ) -> tf.Tensor:
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
@@ -54,14 +54,6 @@ def click_em_loss(
 
     Source: X. Wang et al., "Position Bias Estimation for Unbiased Learning to Rank in Personal Search", WSDM 2018.
     """
-    args = item_logit_arguments(logits, labels, mask, weights, count=2)
-    return _click_em_losses(args, exam_loss_weight, rel_loss_weight, normalization)
-
-
-@per_list(finite)
-def _click_em_losses(
-    lists: RankingLists, exam_loss_weight: float, rel_loss_weight: float, normalization: str
-) -> tf.Tensor:
     examination, relevance = lists.scores[..., 0], lists.scores[..., 1]
     clicked = lists.labels >= 1
     costs = tf.zeros_like(lists.labels)
@@ -83,10 +75,8 @@ def _max_weight(name: str, value: Any) -> float:
 
 
 @export
-@checks(max_weight=_max_weight)
-def dual_learning_loss(
-    logits: Any, labels: Any, *, max_weight: float = 20.0, mask: Any = None, weights: Any = None
-) -> tf.Tensor:
+@logit_operator(finite, count=2, max_weight=_max_weight)
+def dual_learning_loss(lists: RankingLists, *, max_weight: float = 20.0, **shared: Unpack[ListArguments]) -> tf.Tensor:
     """Compute the loss of dual learning: relevance and examination, each debiased by the other.
 
     Logits come first and labels second, unlike in Keras and scikit-learn.
@@ -110,11 +100,6 @@ def dual_learning_loss(
 
     Source: Q. Ai et al., "Unbiased Learning to Rank with Unbiased Propensity Estimation", SIGIR 2018.
     """
-    return _dual_learning_losses(item_logit_arguments(logits, labels, mask, weights, count=2), max_weight)
-
-
-@per_list(finite)
-def _dual_learning_losses(lists: RankingLists, max_weight: float) -> tf.Tensor:
     towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
     # Not by the index of the first item, which lists without items do not have.
     valid = lists.valid()
@@ -129,15 +114,8 @@ def _dual_learning_losses(lists: RankingLists, max_weight: float) -> tf.Tensor:
 
 
 @export
-@checks(alpha=arguments.non_negative_number)
-def mixture_em_loss(
-    logits: Any,
-    labels: Any,
-    *,
-    alpha: float = 1.0,
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+@logit_operator(finite, count=None, alpha=arguments.non_negative_number)
+def mixture_em_loss(lists: RankingLists, *, alpha: float = 1.0, **shared: Unpack[ListArguments]) -> tf.Tensor:
     """Compute the expectation-maximization loss of a mixture of click models.
 
     Logits come first and labels second, unlike in Keras and scikit-learn.
@@ -162,11 +140,6 @@ def mixture_em_loss(
 
     Source: L. Yan et al., "Revisiting Two-tower Models for Unbiased Learning to Rank", SIGIR 2022.
     """
-    return _mixture_em_losses(item_logit_arguments(logits, labels, mask, weights), alpha)
-
-
-@per_list(finite)
-def _mixture_em_losses(lists: RankingLists, alpha: float) -> tf.Tensor:
     labels = tf.broadcast_to(lists.labels[..., tf.newaxis], tf.shape(lists.scores))
     costs = tf.nn.sigmoid_cross_entropy_with_logits(labels, lists.scores)
     costs = lists.only_valid(costs)

@@ -1,4 +1,4 @@
-"""Arguments of ranking losses, and a decorator that makes an operator of a loss of lists."""
+"""Arguments of operators of lists, and the lists `[B, n]` that their formulas get."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import tensorflow as tf
 
@@ -18,9 +18,30 @@ from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 
 # The check of the option that losses of items share.
-ITEM_CHECKS = {"normalization": arguments.choice("list", "none")}
+ITEM_CHECKS: dict[str, Any] = {"normalization": arguments.choice("list", "none")}
 
 _NO_TAU: Any = object()  # of losses without a temperature
+
+# The arguments of all operators of lists besides scores and labels, with their defaults.
+SHARED = {"mask": None, "weights": None}
+
+
+class MaskArguments(TypedDict, total=False):
+    """The names of these arguments in `**shared` of a formula, for type checkers."""
+
+    mask: Any
+
+
+class ListArguments(MaskArguments, total=False):
+    """The same with weights."""
+
+    weights: Any
+
+
+class TauArguments(ListArguments, total=False):
+    """The same with weights and a temperature."""
+
+    tau: Any
 
 
 class RankingArguments(NamedTuple):
@@ -102,7 +123,13 @@ def checked_arguments() -> Iterator[None]:
 
 
 def ranking_arguments(
-    scores: Any, labels: Any, mask: Any, weights: Any, *, tau: Any = _NO_TAU, non_negative_weights: bool = False
+    scores: Any,
+    labels: Any,
+    mask: Any = None,
+    weights: Any = None,
+    *,
+    tau: Any = _NO_TAU,
+    non_negative_weights: bool = False,
 ) -> RankingArguments:
     """Check the arguments that ranking losses share."""
     scores = arguments.list_tensor("scores", scores)
@@ -125,9 +152,7 @@ def ranking_arguments(
     return RankingArguments(scores, labels, mask, weights, tau)
 
 
-def item_logit_arguments(
-    logits: Any, labels: Any, mask: Any, weights: Any, count: int | None = None
-) -> RankingArguments:
+def item_logit_arguments(logits: Any, labels: Any, mask: Any, weights: Any, *, count: int | None) -> RankingArguments:
     """Check the arguments of losses with several logits per item, or `count`: `scores` are the logits `[..., n, m]`."""
     logits = arguments.matrix_tensor("logits", logits)
     if count is not None and logits.shape[-1] not in (count, None):
@@ -160,7 +185,7 @@ def _broadcasts(shape: tf.TensorShape, expected: tf.TensorShape) -> bool:
 Meaning = Callable[..., tf.Tensor]
 
 
-def finite(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+def finite(scores: tf.Tensor, labels: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
     """Whether items `[B, n]` have a finite score, or finite logits `[B, n, m]`, and a finite label."""
     is_finite = tf.math.is_finite(scores)
     if scores.shape.rank > labels.shape.rank:
@@ -168,7 +193,7 @@ def finite(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
     return tf.logical_and(is_finite, tf.math.is_finite(labels))
 
 
-def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
     """Whether items `[B, n]` have a finite score and a finite label of at least 0, as the gain of NDCG needs."""
     return tf.logical_and(finite(scores, labels), labels >= 0)
 
@@ -183,9 +208,9 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         @functools.wraps(function)
-        def run(args: RankingArguments, *options: Any) -> tf.Tensor:
+        def run(args: RankingArguments, *options: Any, **named: Any) -> tf.Tensor:
             lists = flat_lists(args)
-            readable = has_meaning(lists.scores, lists.labels, *options)
+            readable = has_meaning(lists.scores, lists.labels, *options, **named)
             # Item by item: a GPU would launch one more kernel to leave out whole lists.
             if lists.mask is None:
                 failed = tf.logical_not(readable)
@@ -194,20 +219,20 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
                 failed = tf.not_equal(readable, lists.mask)
             # Added to the results of a list, and to the gradient of its scores.
             poison = zero_or_nan(tf.reduce_any(failed, axis=-1, keepdims=True), lists.labels.dtype)
-            of_lists = tf.squeeze(poison, axis=-1)
+            list_poison = tf.squeeze(poison, axis=-1)
             safe = lists._replace(
                 scores=_readable_scores(lists, readable, poison),
                 labels=tf.where(readable, lists.labels, 0),
             )
 
-            def of_caller(results: tf.Tensor) -> tf.Tensor:
+            def poisoned(results: tf.Tensor) -> tf.Tensor:
                 if results.shape.rank == 2:
                     results = lists.only_valid(results + poison)
                 else:
-                    results += of_lists
+                    results += list_poison
                 return with_leading_axes(results, args)
 
-            return tf.nest.map_structure(of_caller, function(safe, *options))
+            return tf.nest.map_structure(poisoned, function(safe, *options, **named))
 
         return traced_if_eager(run)
 

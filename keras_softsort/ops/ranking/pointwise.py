@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking.lists import (
-    ITEM_CHECKS,
-    RankingLists,
-    finite,
-    item_logit_arguments,
-    item_mean,
-    per_list,
-    ranking_arguments,
-)
+from keras_softsort.ops.ranking._operators import list_operator, logit_operator
+from keras_softsort.ops.ranking.lists import ITEM_CHECKS, ListArguments, RankingLists, finite, item_mean
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-@checks(**ITEM_CHECKS)
+@list_operator(finite, **ITEM_CHECKS)
 def mean_squared_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    normalization: str = "list",
-    mask: Any = None,
-    weights: Any = None,
+    lists: RankingLists, *, normalization: str = "list", **shared: Unpack[ListArguments]
 ) -> tf.Tensor:
     """Compute the mean squared error of each list's scores.
 
@@ -59,23 +49,13 @@ def mean_squared_loss(
 
     Source: D. Cossock, T. Zhang, "Subset Ranking Using Regression", COLT 2006.
     """
-    return _mean_squared_losses(ranking_arguments(scores, labels, mask, weights), normalization)
-
-
-@per_list(finite)
-def _mean_squared_losses(lists: RankingLists, normalization: str) -> tf.Tensor:
     return item_mean(lists, tf.math.squared_difference(lists.scores, lists.labels), normalization)
 
 
 @export
-@checks(**ITEM_CHECKS)
+@list_operator(finite, **ITEM_CHECKS)
 def sigmoid_cross_entropy_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    normalization: str = "list",
-    mask: Any = None,
-    weights: Any = None,
+    lists: RankingLists, *, normalization: str = "list", **shared: Unpack[ListArguments]
 ) -> tf.Tensor:
     """Compute the mean binary cross-entropy of each list's items.
 
@@ -95,25 +75,18 @@ def sigmoid_cross_entropy_loss(
 
     Source: W. Cooper et al., "Probabilistic Retrieval Based on Staged Logistic Regression", SIGIR 1992.
     """
-    return _sigmoid_cross_entropy_losses(ranking_arguments(scores, labels, mask, weights), normalization)
-
-
-@per_list(finite)
-def _sigmoid_cross_entropy_losses(lists: RankingLists, normalization: str) -> tf.Tensor:
     costs = tf.nn.sigmoid_cross_entropy_with_logits(lists.labels, lists.scores)
     return item_mean(lists, costs, normalization)
 
 
 @export
-@checks(use_fraction_label=arguments.boolean, **ITEM_CHECKS)
+@logit_operator(finite, count=None, use_fraction_label=arguments.boolean, **ITEM_CHECKS)
 def ordinal_loss(
-    logits: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     use_fraction_label: bool = False,
     normalization: str = "list",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[ListArguments],
 ) -> tf.Tensor:
     """Compute the binary cross-entropy of each level of an ordinal label.
 
@@ -138,11 +111,6 @@ def ordinal_loss(
     Source: Z. Niu et al., "Ordinal Regression with Multiple Output CNN for Age Estimation", CVPR 2016; P. Pobrotyn et
     al., "Context-Aware Learning to Rank with Self-Attention", SIGIR eCom 2020.
     """
-    return _ordinal_losses(item_logit_arguments(logits, labels, mask, weights), use_fraction_label, normalization)
-
-
-@per_list(finite)
-def _ordinal_losses(lists: RankingLists, use_fraction_label: bool, normalization: str) -> tf.Tensor:
     levels = tf.cast(tf.range(1, tf.shape(lists.scores)[-1] + 1), lists.labels.dtype)
     reached = lists.labels[..., tf.newaxis] - levels + 1
     if not use_fraction_label:

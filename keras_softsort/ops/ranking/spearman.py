@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.ties import mean_ranks
-from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking.lists import RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import sort_arguments
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # The spread of soft ranks counts as at least this share of the spread of the ranks 1, ..., n.
 MIN_SPREAD = 0.01
 
 
 @export
-@checks(
+@list_operator(
+    finite,
     methods.check_power,
+    tau=1.0,
     method=lambda _, method: methods.checked_method(method, "ranks"),
     power=arguments.positive_number,
-    tau=TAU,
 )
 def spearman_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any = 1.0,
-    method: str = "neural_sort",
-    power: float = 1.0,
-    mask: Any = None,
-    weights: Any = None,
+    lists: RankingLists, *, method: str = "neural_sort", power: float = 1.0, **shared: Unpack[TauArguments]
 ) -> tf.Tensor:
     """Compute 1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
@@ -65,23 +62,18 @@ def spearman_loss(
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
     15, 1904; as a loss: see the projections of `soft_rank`.
     """
-    return _losses(ranking_arguments(scores, labels, mask, weights, tau=tau), method, power)
-
-
-@per_list(finite)
-def _losses(lists: RankingLists, method: str, power: float) -> tf.Tensor:
     sort = sort_arguments(lists.scores, lists.tau, mask=lists.mask, method=method, power=power, capability="ranks")
     sizes = lists.sizes()
-    found = dispatch.soft_ranks(sort)
-    found = _centered(found, tf.reduce_sum(found, axis=-1) / sizes, lists)
+    ranks = dispatch.soft_ranks(sort)
+    ranks = _centered(ranks, tf.reduce_sum(ranks, axis=-1) / sizes, lists)
     # The mean of the ranks is known exactly, so that constant labels give exactly 0.
-    true = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists)
+    true_ranks = _centered(mean_ranks(lists.labels, lists.mask), (sizes + 1) / 2, lists)
     least = MIN_SPREAD**2 * sizes * (tf.square(sizes) - 1) / 12
-    found_spread = tf.maximum(tf.reduce_sum(tf.square(found), axis=-1), least)
-    true_spread = tf.reduce_sum(tf.square(true), axis=-1)
+    spread = tf.maximum(tf.reduce_sum(tf.square(ranks), axis=-1), least)
+    true_spread = tf.reduce_sum(tf.square(true_ranks), axis=-1)
     has_order = true_spread > 0
-    product = tf.where(has_order, found_spread * true_spread, tf.ones_like(true_spread))
-    correlation = tf.reduce_sum(found * true, axis=-1) / tf.sqrt(product)
+    product = tf.where(has_order, spread * true_spread, tf.ones_like(true_spread))
+    correlation = tf.reduce_sum(ranks * true_ranks, axis=-1) / tf.sqrt(product)
     return tf.where(has_order, lists.mean_weights() * (1 - correlation), tf.zeros_like(true_spread))
 
 
