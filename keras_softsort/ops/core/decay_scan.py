@@ -7,32 +7,30 @@ import math
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import ceil_division
-from keras_softsort.ops.core.target import compares_pairs
-from keras_softsort.ops.core.tracing import is_compiled
 
 BLOCK = 64
 # Positions of a block no farther apart than this have exponentials in range.
 SAFE_DISTANCE = {tf.float32: 30.0, tf.float64: 300.0}
 # Levels of nested blocks for an unknown list size: up to 64^4 positions.
-MOST_LEVELS = 4
+MAX_LEVELS = 4
 
 
 def decay_scan(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tf.Tensor:
     """Compute `S_i = sum_{j <= i} exp(positions_j - positions_i) values_j` for positions that do not decrease.
 
     `positions` are `[L, n]`; `values` and the result are `[L, d, n]`. Exponentials of distances are computed in
-    `dtype`, by default that of the values. No exponent is above 0, or without XLA above `SAFE_DISTANCE`. O(n log 64)
-    time and O(n) memory; the graph does not grow with n. Gradients are sums of the same kind.
+    `dtype`, by default that of the values. No exponent is above `SAFE_DISTANCE`. O(n log 64) time and O(n) memory; the
+    graph does not grow with n. Gradients are sums of the same kind.
     """
-    size, compiled = positions.shape[-1], is_compiled()
+    size = positions.shape[-1]
     dtype = dtype or values.dtype
     if size is None:
-        return _scan_of_any_size(positions, values, dtype, compiled)
+        return _scan_of_any_size(positions, values, dtype)
     levels = max(math.ceil(math.log(max(size, 2), BLOCK)), 1)
-    return _sums(positions[:, tf.newaxis, :], values, levels, dtype, compiled)
+    return _sums(positions[:, tf.newaxis, :], values, levels, dtype)
 
 
-def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType, compiled: bool) -> tf.Tensor:
+def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType) -> tf.Tensor:
     size = tf.shape(positions)[-1]
     blocks = ceil_division(size, BLOCK)
     inside = tf.minimum(tf.range(blocks * BLOCK), size - 1)
@@ -41,19 +39,17 @@ def _sums(positions: tf.Tensor, values: tf.Tensor, levels: int, dtype: tf.DType,
         tf.reshape(each, tf.concat([tf.shape(each)[:2], [blocks, BLOCK]], axis=0))
         for each in (tf.gather(positions, inside, axis=-1), padded)
     )
-    values = _within_blocks(positions, values, dtype, compiled)
+    values = _within_blocks(positions, values, dtype)
     if levels > 1:
         ends = positions[..., :-1, -1]
-        before = _sums(ends, values[..., :-1, -1], levels - 1, dtype, compiled)[..., tf.newaxis]
+        before = _sums(ends, values[..., :-1, -1], levels - 1, dtype)[..., tf.newaxis]
         more = _decay(ends[..., tf.newaxis] - positions[..., 1:, :], dtype, values) * before
         values = tf.concat([values[..., :1, :], values[..., 1:, :] + more], axis=-2)
     return tf.reshape(values, tf.concat([tf.shape(values)[:2], [blocks * BLOCK]], axis=0))[..., :size]
 
 
-def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType, compiled: bool) -> tf.Tensor:
+def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """The sums over the positions of the same block up to each, for blocks `[..., BLOCK]`."""
-    if compiled:
-        return _by_doubling(positions, values, dtype)
     # False for NaN, which affects only its own list, whichever branch runs.
     is_far = positions[..., -1] - positions[..., 0] > SAFE_DISTANCE[values.dtype]
     return tf.cond(
@@ -64,10 +60,7 @@ def _within_blocks(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType, com
 
 
 def _by_running_sums(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """One running sum of values times exp(distance from the start of the block).
-
-    SoftSort's ranks of 200 to 10,000 items are 1.5 times as fast with it (benchmarks/operators/variants.py).
-    """
+    """One running sum of values times exp(distance from the start of the block), for safe distances."""
     growth = tf.cast(tf.exp(positions - positions[..., :1]), values.dtype)
     return tf.cumsum(growth * values, axis=-1) / growth
 
@@ -84,7 +77,7 @@ def _by_doubling(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf
 
 # One function for all uses in a graph, because tracing it anew takes longer than tracing the rest of an operator.
 _scan_of_any_size = tf.function(
-    lambda positions, values, dtype, compiled: _sums(positions[:, tf.newaxis, :], values, MOST_LEVELS, dtype, compiled),
+    lambda positions, values, dtype: _sums(positions[:, tf.newaxis, :], values, MAX_LEVELS, dtype),
     autograph=False,
     reduce_retracing=True,
 )
@@ -96,16 +89,6 @@ def _decay(difference: tf.Tensor, dtype: tf.DType, values: tf.Tensor) -> tf.Tens
 
 def laplace_sums(positions: tf.Tensor, values: tf.Tensor, dtype: tf.DType | None = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Compute `sum_j exp(-|p_j - p_i|) v_j` over j <= i, and over j >= i: `[L, d, n]` each; see `decay_scan`."""
-    size = positions.shape[1]
-    if compares_pairs(size):
-        apart = tf.abs(positions[:, :, tf.newaxis] - positions[:, tf.newaxis, :])
-        decays = _decay(-apart, dtype or values.dtype, values)[:, tf.newaxis]
-        terms = decays * values[:, :, tf.newaxis, :]
-        places = tf.range(size)
-        is_before = places <= places[:, tf.newaxis]
-        zero = tf.zeros([], values.dtype)
-        before = tf.reduce_sum(tf.where(is_before, terms, zero), axis=3)
-        return before, tf.reduce_sum(tf.where(tf.transpose(is_before), terms, zero), axis=3)
     # One scan for both directions is half the program to compile.
     both_ways = tf.concat([positions, -tf.reverse(positions, axis=[1])], axis=0)
     values = tf.concat([values, tf.reverse(values, axis=[2])], axis=0)

@@ -1,8 +1,7 @@
 """LapSum: ranks and memberships by sums of Laplace distributions around the scores.
 
 Short lists take all pairs, in the dtype of the scores. Differences of scores keep their digits far from 0. In longer
-lists, sums over all other items decay exponentially along the sorted list, and take O(n log n) time. They are computed
-in float64, or in float32 on a TPU.
+lists, sums over all other items decay exponentially along the sorted list, and take O(n log n) time in float64.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists, OrderedLists
 
-# The longest lists that take all pairs where orders do not. LiteRT, which has no float64, converts no longer ones.
-LONGEST_OF_PAIRS = 64
+# The largest size of lists that take all pairs on every target. LiteRT, which has no float64, converts no longer ones.
+MAX_SIZE_OF_PAIRS = 64
 
 
 def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
@@ -35,17 +33,16 @@ def lapsum_ranks(lists: OrderedLists) -> tf.Tensor:
 
 def lapsum_membership(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
     """`F((s_i - b) / tau)` with the threshold b for which they sum to k: [L, n]."""
-    if _by_pairs(lists):
-        return _membership_by_pairs(lists, k)
-    positions, valid = _positions(lists)
-    found = _threshold(tf.stop_gradient(positions), valid, _reachable(lists, k, positions.dtype))
-    membership = _distribution(_attached(found, positions, valid) - positions)
-    return take(lists.completed_membership(membership, positions, valid, k), lists.ranks)
+    by_pairs = _by_pairs(lists)
+    positions, valid, threshold = _threshold_by_pairs(lists, k) if by_pairs else _threshold_by_order(lists, k)
+    membership = _distribution(_attached(threshold, positions, valid) - positions)
+    completed = lists.completed_membership(membership, positions, valid, k)
+    return completed if by_pairs else take(completed, lists.ranks)
 
 
 def _by_pairs(lists: Lists) -> bool:
     size = lists.scores.shape[1]
-    return compares_pairs(size) or (size is not None and size <= LONGEST_OF_PAIRS)
+    return lists.compare_pairs() or (size is not None and size <= MAX_SIZE_OF_PAIRS)
 
 
 def _distribution(distance: tf.Tensor) -> tf.Tensor:
@@ -75,8 +72,12 @@ def _counts(lists: Lists) -> tf.Tensor:
     return tf.reduce_sum(shares, axis=2)
 
 
-def _membership_by_pairs(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
-    """The memberships without an order: the threshold lies between the last item below k and the next one."""
+def _threshold_by_pairs(lists: OrderedLists, k: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The positions of the items [L, n] in units of tau, which of them are valid, and the threshold [L, 1].
+
+    It lies between the last item whose sum of memberships is at most k and the next one. Positions are relative to one
+    of them.
+    """
     scores = lists.scores
     lowest = tf.constant(scores.dtype.min, scores.dtype)
     valid = tf.ones_like(scores, tf.bool) if lists.mask is None else lists.mask
@@ -96,10 +97,7 @@ def _membership_by_pairs(lists: OrderedLists, k: tf.Tensor) -> tf.Tensor:
 
     sums = decaying_sum(last - held, reached), decaying_sum(held - following, behind)
     from_last, offset = _between(sums, tf.stop_gradient(_in_units(lists, last - following)), count, total, reachable)
-    positions = _in_units(lists, tf.where(from_last, last, following) - scores)
-    found = tf.stop_gradient(offset)
-    membership = _distribution(_attached(found, positions, valid) - positions)
-    return lists.completed_membership(membership, positions, valid, k)
+    return _in_units(lists, tf.where(from_last, last, following) - scores), valid, tf.stop_gradient(offset)
 
 
 def _positions(lists: OrderedLists) -> tuple[tf.Tensor, tf.Tensor]:
@@ -143,22 +141,24 @@ def _from_both_sides(positions: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor
     return before[:, 0], after[:, 0]
 
 
-def _threshold(positions: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
-    """The position [L, 1] at which `sum_i F(threshold - position_i)` over the valid ranks is `k` [L, 1]."""
+def _threshold_by_order(lists: OrderedLists, k: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The positions [L, n] of the sorted items, which of them are valid, and the threshold [L, 1]."""
+    all_positions, valid = _positions(lists)
+    positions, k = tf.stop_gradient(all_positions), _reachable(lists, k, all_positions.dtype)
     weights = tf.cast(valid, positions.dtype)
     size = tf.shape(positions)[1]
     before, after = _from_both_sides(positions, weights)
     at_ranks = tf.cast(tf.range(size), positions.dtype) + (1 + after - before) / 2
     reached = tf.logical_and(valid, at_ranks <= k)
     count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)
-    total = tf.reduce_sum(tf.cast(valid, tf.int32), axis=1, keepdims=True)
+    total = lists.valid_counts()
     left, right = tf.maximum(count - 1, 0), tf.minimum(count, tf.maximum(total - 1, 0))
     # A sum includes the 1 of its own rank. In lists without valid items the sums are 0, and become 1.
     left_sum, right_sum = (tf.maximum(take(sums, rank), 1) for sums, rank in ((before, left), (after, right)))
     left_end, right_end = take(positions, left), take(positions, right)
     count, total = (tf.cast(each, positions.dtype) for each in (count, total))
     from_left, offset = _between((left_sum, right_sum), right_end - left_end, count, total, k)
-    return tf.where(from_left, left_end, right_end) + offset
+    return all_positions, valid, tf.where(from_left, left_end, right_end) + offset
 
 
 def _between(

@@ -52,6 +52,10 @@ class Lists:
             return tf.fill([tf.shape(self.scores)[0], 1], self.scores.shape[1] or tf.shape(self.scores)[1])
         return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
 
+    def compare_pairs(self) -> bool:
+        """Whether the target compares all pairs of items of lists of this size."""
+        return compares_pairs(self.scores.shape[1])
+
     def in_deviations(self) -> Lists:
         """These lists with differences of scores in their standard deviations. Order and ties are still the scores'."""
         return dataclasses.replace(self, scores=in_deviations(self.scores, self.mask, from_origin=True))

@@ -21,13 +21,14 @@ def expected(positions, values):
 )
 # The distance along a list with blocks of 64 positions, below and above what running sums of each dtype bear.
 @pytest.mark.parametrize("distance", [0.0, 5.0, 110.0, 150.0, 1300.0, 1700.0, 1e5])
-def test_sums_at_any_distance(distance, signature, dtype):
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["TF", "XLA"])
+def test_sums_at_any_distance(jit, distance, signature, dtype):
     random = np.random.default_rng(0)
     positions = np.sort(random.uniform(0, distance, size=(2, 300)), axis=1)
     values = random.normal(size=(2, 3, 300)).astype(dtype)
     if signature is not None:
         signature = [tf.TensorSpec(signature[0].shape, tf.float64), tf.TensorSpec(signature[1].shape, dtype)]
-    found = tf.function(decay_scan, input_signature=signature, autograph=False)(positions, values)
+    found = tf.function(decay_scan, input_signature=signature, jit_compile=jit, autograph=False)(positions, values)
     tolerance = 1e-12 if dtype == np.float64 else 3e-6
     np.testing.assert_allclose(found, expected(positions, np.float64(values)), rtol=0, atol=tolerance * 20)
 
@@ -41,22 +42,6 @@ def test_the_way_depends_on_the_distance_in_a_block(distance, way, monkeypatch):
     positions = tf.constant([np.linspace(0, distance, 64)])
     decay_scan(positions, tf.ones([1, 1, 64], tf.float64))  # eagerly, so that only one branch is built
     assert ways == [way]
-
-
-@pytest.mark.slow
-def test_a_compiled_trace_does_not_choose_for_others(monkeypatch):
-    ways = []
-    for name in ("_by_running_sums", "_by_doubling"):
-        original = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *args, n=name, f=original: ways.append(n) or f(*args))
-    untraced = tf.function(module._scan_of_any_size.python_function, autograph=False, reduce_retracing=True)
-    monkeypatch.setattr(module, "_scan_of_any_size", untraced)
-    signature = [tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([None, None, None], tf.float64)]
-    tf.function(decay_scan, signature, jit_compile=True, autograph=False).get_concrete_function()
-    assert set(ways) == {"_by_doubling"}
-    ways.clear()
-    tf.function(decay_scan, signature, autograph=False).get_concrete_function()
-    assert set(ways) == {"_by_running_sums", "_by_doubling"}
 
 
 def test_no_number_changes_no_other_list():

@@ -195,7 +195,7 @@ def test_short_lists_take_all_pairs_with_the_results_of_long_ones(op, monkeypatc
     scores = np.concatenate([SCORES, [[2.0, 2.0, -1e3, 1e3, 2.0, 0.5], [0.1] * 6]])
     mask = np.concatenate([MASK, [[True] * 6, [True, True, False, True, True, True]]])
     value, slopes = run(op, scores, TAU, mask)
-    monkeypatch.setattr(_lapsum, "LONGEST_OF_PAIRS", 0)
+    monkeypatch.setattr(_lapsum, "MAX_SIZE_OF_PAIRS", 0)
     expected, expected_slopes = run(op, scores, TAU, mask)
     np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-13)
     for slope, expected_slope in zip(slopes, expected_slopes, strict=True):
@@ -210,5 +210,5 @@ def test_short_lists_take_no_float64(op):
         graph = function.get_concrete_function(tf.TensorSpec([2, size], tf.float32)).graph
         return {output.dtype for each in graph.get_operations() for output in each.outputs}
 
-    assert tf.float64 not in dtypes(_lapsum.LONGEST_OF_PAIRS)
-    assert tf.float64 in dtypes(_lapsum.LONGEST_OF_PAIRS + 1)
+    assert tf.float64 not in dtypes(_lapsum.MAX_SIZE_OF_PAIRS)
+    assert tf.float64 in dtypes(_lapsum.MAX_SIZE_OF_PAIRS + 1)
