@@ -7,7 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.tracing import is_compiled
 
 # `RngReadAndSkip` adds this to its counter for each number.
 COUNTER_STEP = 256
@@ -46,9 +45,6 @@ def gumbel(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 def uniform(shape: Any, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Uniform numbers in the open interval (0, 1): midpoints of as many cells as the mantissa can distinguish."""
-    if dtype == tf.float32 and not is_compiled():
-        # TensorFlow's kernel takes the same bits for the cell, in one operation in place of 20. XLA takes other bits.
-        return tf.random.stateless_uniform(shape, seed, dtype=dtype) + 2.0**-24
     integer, digits = (tf.int64, 52) if dtype == tf.float64 else (tf.int32, 23)
     bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=integer, alg="philox")
     cells = tf.bitwise.bitwise_and(bits, tf.constant(2**digits - 1, integer))

@@ -1,4 +1,4 @@
-"""Uniform numbers from a seed: the same in every mode, although XLA draws them in another form, and never 0 or 1."""
+"""Uniform numbers from a seed: the same in every mode, and never 0 or 1."""
 
 import numpy as np
 import pytest
