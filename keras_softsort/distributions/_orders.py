@@ -13,11 +13,9 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, is_at_most, list_size
-from keras_softsort.ops.core.order import descending, group_sums, in_order, inverse, masked_last
-from keras_softsort.ops.core.target import compares_pairs
-from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, OrderedChoices, choice_costs
-from keras_softsort.ops.sampling.compared_choices import ComparedChoices
+from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, list_size
+from keras_softsort.ops.core.choices import choice_costs, choices_in, choices_of
+from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -43,30 +41,22 @@ def in_range(orders: tf.Tensor, size: Any) -> tf.Tensor:
 def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """The log-probability `[...]` of int32 orders `[..., k]` under `logits` `[..., n]`; -inf for others than orders."""
     orders, logits = broadcast_leading([orders, logits], [1, 1])
-    size = logits.shape[-1]
-    wide = logits if compares_pairs(size) or is_at_most(size, FLOAT32_SIZE) else tf.cast(logits, tf.float64)
-    result = _of_lists(flatten_lists(orders), flatten_lists(wide))
+    result = _of_lists(flatten_lists(orders), flatten_lists(logits))
     return result if orders.shape.rank == 2 else tf.reshape(result, tf.shape(orders)[:-1])
 
 
 def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """Compute the log-probabilities [B] of orders [B, k]. Items that are not in them come last, with a weight of 0."""
-    size, count, weights = list_size(logits), list_size(orders), None
+    """Compute the log-probabilities [B] of orders [B, k]."""
+    size = list_size(logits)
     are_valid, orders = are_orders(orders, size), in_range(orders, size)
-    is_partial = orders.shape[1] is None or orders.shape[1] != logits.shape[1]
-    if compares_pairs(logits.shape[1]):
+    if orders.shape[1] is not None and orders.shape[1] == logits.shape[1]:
+        choices, weights = choices_in(orders), None
+    else:
+        # Items that are not in the order come last, with a weight of 0.
         ranks = inverse(orders, size)
-        weights = tf.cast(ranks < count, logits.dtype) if is_partial else None
-        costs = choice_costs(logits, weights, ComparedChoices(-ranks, "first"))
-        return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
-    if is_partial:
-        ranks = inverse(orders, size)
-        is_missing = ranks >= count
-        last = count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1)
-        # An order that is not valid may get any ranks.
-        orders = in_range(inverse(in_range(tf.where(is_missing, last, ranks), size)), size)
-        weights = tf.broadcast_to(tf.cast(tf.range(size) < count, logits.dtype), tf.shape(logits))
-    costs = choice_costs(in_order(logits, orders), weights, OrderedChoices())
+        choices = choices_of(-ranks, "first")
+        weights = choices.arranged(tf.cast(ranks < list_size(orders), logits.dtype))
+    costs = choice_costs(choices, logits, weights)
     return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
 
 

@@ -7,14 +7,13 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 from support import modes
-from support.gradients import central_differences, check_gradients, fixed_weights, tape_gradients
+from support.gradients import check_gradients, fixed_weights, tape_gradients
 from support.oracles import plackett_luce as oracles
 from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 from keras_softsort.ops.core import target
-from keras_softsort.ops.sampling.logsumexp import suffix_sums
 
 INF = np.inf
 RNG = np.random.default_rng(5)
@@ -23,48 +22,8 @@ MASK = np.array([[True, False, True, True, True], [True, True, False, True, Fals
 SPECIAL = np.array([0.3, -INF, 1.2, -0.4, -INF])
 
 
-def suffix_logsumexp(values):
-    return suffix_sums(values).log()
-
-
-suffix = tf.function(suffix_logsumexp)
-suffix_unknown = tf.function(suffix_logsumexp, input_signature=[tf.TensorSpec([None, None], tf.float64)])
-
-
 def log_prob(scores, orders, **options):
     return ks.PlackettLuce(scores, **options).log_prob(orders)
-
-
-@pytest.mark.parametrize("spread", [1.0, 100.0, 5000.0])
-@pytest.mark.parametrize("n", [0, 1, 2, 17, 100])
-def test_suffix_logsumexp(n, spread):
-    values = np.random.default_rng(n).uniform(-spread, spread, size=(3, n))
-    values[:, ::3] -= spread / 2
-    values[1, n // 2 :] = -INF
-    wanted = np.maximum(oracles.suffix_logsumexp(values), np.finfo(float).min / 8)  # the value of an empty sum
-    np.testing.assert_allclose(suffix(values), wanted, rtol=1e-12, atol=1e-13 * spread)
-    np.testing.assert_allclose(suffix_unknown(values), wanted, rtol=1e-12, atol=1e-13 * spread)
-
-
-def test_suffix_logsumexp_keeps_what_is_small_after_what_is_large():
-    """Relative to the largest of all, the last would be 0: only the range within its own suffix counts."""
-    values = np.array([0.0, -700.0, -1400.0, -1e30, -1e30])
-    np.testing.assert_allclose(suffix(values), values, rtol=1e-15)
-    edge = np.array([0.0, -598.75, -598.5])
-    np.testing.assert_allclose(suffix(edge)[1:], oracles.suffix_logsumexp(edge)[1:], rtol=1e-13)
-
-
-@pytest.mark.parametrize("spread", [2.0, 400.0])
-@pytest.mark.parametrize("mode", ["xla", "unknown_shape"])
-def test_suffix_logsumexp_gradient(mode, spread):
-    values = np.random.default_rng(3).normal(size=(2, 7))
-    values[0, 3:] += spread * 2
-    values[1, -1] -= spread * 2
-    weights = fixed_weights(values.shape)
-    value, (found,) = modes.run(mode, lambda v, _: suffix_logsumexp(v), [tf.constant(values)], weights)
-    np.testing.assert_allclose(value, oracles.suffix_logsumexp(values), rtol=1e-12)
-    (wanted,) = central_differences(oracles.suffix_logsumexp, [values], weights)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("wide", [0.0, -5000.0])
@@ -72,9 +31,6 @@ def test_not_a_number_stays_in_its_list(wide):
     lists = RNG.normal(size=(3, 6))
     lists[1, 2] = np.nan
     lists[2, 4] = wide
-    found = suffix(lists)
-    np.testing.assert_allclose(found.numpy()[[0, 2]], oracles.suffix_logsumexp(lists[[0, 2]]), rtol=1e-12)
-    assert np.all(np.isnan(found[1, :3]))
     with tf.GradientTape() as tape:
         variable = tf.Variable(lists)
         value = log_prob(variable, np.arange(6))

@@ -11,6 +11,7 @@ from support.oracles import pl_rank as truth
 from support.oracles import plackett_luce
 
 import keras_softsort as ks
+from keras_softsort.ops.core.choices import choices_in
 from keras_softsort.ops.core.target import lowering_for
 from keras_softsort.ops.sampling.pl_rank import reward_gradients
 
@@ -23,13 +24,10 @@ LOG2 = 1 / np.log2(np.arange(5) + 2)
 
 def estimates(scores, orders, rewards, rank_weights):
     """The estimate of the gradient by each order: [orders, n]."""
-    lists = len(orders)
-    return reward_gradients(
-        tf.constant(np.tile(scores, [lists, 1])),
-        tf.constant(orders[:, : len(rank_weights)], tf.int32),
-        tf.constant(np.tile(rewards, [lists, 1])),
-        tf.constant(rank_weights),
-    ).numpy()
+    choices = choices_in(tf.constant(orders, tf.int32))
+    scores, rewards = (choices.arranged(tf.constant(np.tile(each, [len(orders), 1]))) for each in (scores, rewards))
+    weights = choices.at_ranks(tf.constant(np.pad(rank_weights, [0, orders.shape[1] - len(rank_weights)])))
+    return choices.restored(reward_gradients(choices, scores, rewards, weights)).numpy()
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
@@ -130,7 +128,7 @@ def test_what_is_no_number_spoils_its_own_list_alone(where, what):
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1000.0, 1e9])
 @pytest.mark.parametrize("k", [None, 3])
-def test_pairs_give_the_values_of_orders(spread, k):
+def test_compared_pairs_give_the_values_of_orders(spread, k):
     generator = np.random.default_rng(0)
     scores = np.float32(spread * generator.normal(size=(6, 9)))
     labels = np.float32(generator.integers(-1, 4, (6, 9)))

@@ -10,27 +10,13 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.core.target import by_products, compares_pairs
+from keras_softsort.ops.core.choices import Compared, Ordered, choice_costs, choice_derivatives, choices_of
+from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.core.ties import tie_sums, tied_ranks
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
-from keras_softsort.ops.sampling.choice_costs import (
-    MultipliedChoices,
-    OrderedChoices,
-    choice_costs,
-    choice_derivatives,
-)
-from keras_softsort.ops.sampling.compared_choices import ComparedChoices
-
-# Scores of a wide range are compared by pairs in lists of up to this known size. The first training step of 64 lists of
-# 50 items, most of which traces operations, takes 0.6 of the time of sums in blocks (see the first
-# steps of `benchmarks/suite --short`, with 0 here).
-LONGEST_COMPARED = 64
 
 # The discount of position-aware ListMLE, which depends on the number of items.
 EXPONENTIAL = "exponential"
@@ -97,9 +83,7 @@ def plackett_luce_loss(
       TypeError: `scores` is not floating-point, `k` is not an integer, or `mask` is not bool.
       ValueError: `k` is below 1, `tau` is not positive, a name is unknown, or shapes do not match.
 
-    Cost: a sort and O(n) per list; O(n^1.5) if float32 scores span more than 70, or float64 ones more than 600, and all
-    pairs for a known size of up to 64. A TPU, and a GPU under XLA, always compare all pairs of lists of a known size of
-    up to 2,048; a CPU under XLA those of up to 128 items.
+    Cost: a sort and O(n) per list; O(n^1.5) if the scores of a list span more than 70 temperatures.
 
     Example:
       >>> round(float(ks.ops.plackett_luce_loss([1.0986123, 0.0, 0.6931472], [2, 0, 1])), 4)  # log(6 / 3) + log(3 / 2)
@@ -177,55 +161,21 @@ def _distilled_losses(lists: RankingLists, options: PlackettLuceOptions, noise: 
 
 def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
     """The loss of each list [B]."""
-    if compares_pairs(lists.scores.shape[1]):
-        return choice_costs(*_by_pairs(lists, options))
-    if by_products(lists.scores.shape[1]):
-        scores, weights, choices = _by_pairs(lists, options)
-        return choice_costs(scores, weights, MultipliedChoices(choices))
-    _, *ordered = _in_order(lists, options)
-    return choice_costs(*ordered)
+    return choice_costs(*_choices(lists, options))
 
 
-def _by_pairs(lists: RankingLists, options: PlackettLuceOptions) -> tuple[tf.Tensor, tf.Tensor | None, ComparedChoices]:
-    """The scores [B, n] in units of tau, weights and choices, in the order of the list."""
-    scores = relative_scores(lists.scores, lists.mask, lists.tau)
-    choices = ComparedChoices(masked_last(lists.labels, lists.mask), options.ties)
-    weights = lists.weights
-    if options.k is not None or options.discount is not None:
-        counted = _rank_weights_by_pairs(choices, tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores)))
-        weights = counted if weights is None else weights * counted
-    return scores, weights, choices
-
-
-def _rank_weights_by_pairs(choices: ComparedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
-    """Compute the mean weight of the ranks of each item's group: [B, n]."""
-    before = tf.reduce_sum(tf.cast(choices.others(axis=2), tf.int32), axis=2, keepdims=True)
-    after = tf.reduce_sum(tf.cast(choices.others(axis=1), tf.int32), axis=2, keepdims=True)
-    # Items that are tied with it count as before and as after an item.
-    ranks = tf.range(choices.keys.shape[1])
-    first, last = choices.keys.shape[1] - 1 - after, before
-    is_own = tf.logical_and(ranks >= first, ranks <= last)
-    sums = tf.reduce_sum(tf.where(is_own, rank_weights[:, tf.newaxis], tf.zeros([], rank_weights.dtype)), axis=2)
-    return sums / tf.cast(last - first + 1, sums.dtype)[..., 0]
-
-
-def _in_order(
+def _choices(
     lists: RankingLists, options: PlackettLuceOptions
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None, OrderedChoices]:
-    """The items [B, n] in the order of their labels, and their scores in units of tau, weights and choices."""
+) -> tuple[Ordered | Compared, tf.Tensor, tf.Tensor | None]:
+    """The choices in the order of the labels, the scores [B, n] in units of tau, and the weights of the choices."""
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
+    choices = choices_of(masked_last(lists.labels, lists.mask), options.ties)
     scores = relative_scores(lists.scores, lists.mask, lists.tau)
-    ordered, order = descending(masked_last(lists.labels, lists.mask))
-    choices = OrderedChoices(
-        first=tied_ranks(ordered)[0] if options.ties == "breslow" else None,
-        compared=ComparedChoices(ordered, options.ties) if is_at_most(ordered.shape[1], LONGEST_COMPARED) else None,
-    )
-    weights = None if lists.weights is None else take(lists.weights, order)
+    weights = None if lists.weights is None else choices.arranged(lists.weights)
     if options.k is not None or options.discount is not None:
-        rank_weights = tf.broadcast_to(_rank_weights(lists, options), tf.shape(scores))
-        counted = _mean_rank_weights(choices, rank_weights)
-        weights = counted if weights is None else weights * counted
-    return order, take(scores, order), weights, choices
+        rank_weights = choices.at_ranks(_rank_weights(lists, options))
+        weights = rank_weights if weights is None else weights * rank_weights
+    return choices, scores, weights
 
 
 _losses = per_list(_has_meaning)(negative_log_likelihood)
@@ -241,9 +191,8 @@ def plackett_luce_derivatives(
 
 @per_list(_has_meaning)
 def _derivatives(lists: RankingLists, options: PlackettLuceOptions) -> Derivatives:
-    items, *ordered = _in_order(lists, options)
-    ranks, scale = inverse(items), 1 / lists.tau
-    slopes, curvatures = (take(each, ranks) for each in choice_derivatives(*ordered))
+    slopes, curvatures = choice_derivatives(*_choices(lists, options))
+    scale = 1 / lists.tau
     return Derivatives(scale * slopes, tf.square(scale) * curvatures)
 
 
@@ -257,11 +206,3 @@ def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tenso
     last = tf.pow(tf.constant(2, dtype), 1 - lists.sizes()[:, tf.newaxis])
     each = tf.pow(tf.constant(2, dtype), -tf.cast(tf.range(size), dtype))
     return counted * tf.math.divide_no_nan(tf.nn.relu(each - last), 1 - last)
-
-
-def _mean_rank_weights(choices: OrderedChoices, rank_weights: tf.Tensor) -> tf.Tensor:
-    """Compute the mean weight of the ranks of each item's group: [B, n]."""
-    if choices.first is None:
-        return rank_weights
-    # Not differences of a running sum, which would round the small weights of late ranks.
-    return tie_sums(rank_weights, choices.first) / tie_sums(tf.ones_like(rank_weights), choices.first)

@@ -8,11 +8,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.order import descending, masked_last, take
-from keras_softsort.ops.core.target import compares_pairs
+from keras_softsort.ops.core.choices import choice_costs, choices_of
+from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.core.ties import tied_ranks
 from keras_softsort.ops.ranking._checks import TAU, checks
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, checked_softmax_weight, softmax_losses, softmax_slopes
 from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains
@@ -24,11 +22,9 @@ from keras_softsort.ops.ranking.lists import (
     per_list,
     ranking_arguments,
 )
-from keras_softsort.ops.sampling.choice_costs import FLOAT32_SIZE, ChoicesAgainstLater, choice_costs
-from keras_softsort.ops.sampling.compared_choices import ComparedChoices
 
-# With smaller labels a loss is only infinite because of its scores.
-LARGE = 64
+# The gains of smaller labels have a finite sum: a loss is then only infinite because of its scores.
+MAX_LABEL_WITH_FINITE_SUMS = 64
 
 
 @export
@@ -186,9 +182,7 @@ def unique_softmax_loss(
       InvalidArgumentError: labels are too large for exponential gains: about 127 in float32, 1,023 in float64. It is
         not checked under XLA, where the result is infinite or NaN.
 
-    Cost: a sort and O(n) per list. If the scores of a list span more than 70 temperatures (600 for lists of more than
-    1,000 items or of unknown size, which are computed in float64), all lists of the batch take O(n^1.5). A TPU, and a
-    GPU under XLA, compare all pairs of lists of known sizes.
+    Cost: as for `plackett_luce_loss`.
 
     Example:
       >>> round(float(ks.ops.unique_softmax_loss([0.6, 0.8], [1.0, 0.0])), 4)
@@ -201,24 +195,14 @@ def unique_softmax_loss(
 
 @per_list(finite_with_gain)
 def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
-    compared = compares_pairs(lists.scores.shape[1])
-    dtype = lists.scores.dtype if compared or is_at_most(lists.scores.shape[1], FLOAT32_SIZE) else tf.float64
-    scores = relative_scores(tf.cast(lists.scores, dtype), lists.mask, tf.cast(lists.tau, dtype))
-    weights = tf.cast(lists.weighted(absolute_gains(lists.labels, lists.mask, gain)), dtype)
     # Masked items come after all others, and have no weight.
-    keys = masked_last(lists.labels, lists.mask)
-    if compared:
-        losses = choice_costs(scores, weights, ComparedChoices(keys, "never"))
-    else:
-        # Relative to the largest one, 0 for no items, because gains of high labels over small exponentials overflow.
-        largest = tf.stop_gradient(tf.maximum(tf.reduce_max(tf.abs(weights), axis=1, keepdims=True), 0))
-        ordered, order = descending(keys)
-        relative = take(tf.math.divide_no_nan(weights, largest), order)
-        choices = ChoicesAgainstLater(*tied_ranks(ordered))
-        losses = choice_costs(take(scores, order), relative, choices) * largest[:, 0]
-    losses = tf.cast(losses, lists.scores.dtype)
+    choices = choices_of(masked_last(lists.labels, lists.mask), "never")
+    gains = lists.weighted(absolute_gains(lists.labels, lists.mask, gain))
+    scores = relative_scores(lists.scores, lists.mask, lists.tau)
+    losses = choice_costs(choices, scores, choices.arranged(gains))
     if gain == "linear":
         return losses
-    # Labels near the limit, with finite gains.
-    is_finite = tf.reduce_all(tf.logical_or(tf.math.is_finite(losses), tf.reduce_max(lists.labels, axis=-1) < LARGE))
+    # The gains are finite, but the loss of larger labels may not be.
+    has_finite_sums = tf.reduce_max(lists.labels, axis=-1) < MAX_LABEL_WITH_FINITE_SUMS
+    is_finite = tf.reduce_all(tf.logical_or(tf.math.is_finite(losses), has_finite_sums))
     return checked_gains(losses, is_finite, lists.labels)

@@ -59,9 +59,8 @@ def test_values_and_gradients(size, span, target, signature, compiled):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [4, 40], ids=["compared", "sorted"])
-def test_gains_of_high_labels_over_small_exponentials_do_not_overflow(size):
-    scores, labels = np.full((1, size), -69, np.float32), np.full((1, size), 30, np.float32)
+def test_gains_of_high_labels_over_small_exponentials_do_not_overflow():
+    scores, labels = np.full((1, 40), -69, np.float32), np.full((1, 40), 30, np.float32)
     scores[0, 0], labels[0, -1] = 0, 1
     step = tf.function(lambda x: ks.ops.unique_softmax_loss(x, labels), autograph=False)
     x = tf.constant(scores)

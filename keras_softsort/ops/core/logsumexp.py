@@ -1,4 +1,4 @@
-"""Sums of exponentials of any range: of a list, and of its remaining items when they are chosen one by one."""
+"""Sums of exponentials of any range: of a list, and of each item and all later ones."""
 
 from __future__ import annotations
 
@@ -36,13 +36,11 @@ def is_excluded(exponents: tf.Tensor) -> tf.Tensor:
 
 
 def in_float64(exponents: tf.Tensor) -> tf.Tensor:
-    """Cast exponents to float64. Excluded ones stay excluded."""
-    return tf.where(is_excluded(exponents), excluded(tf.float64), tf.cast(exponents, tf.float64))
-
-
-def logsumexp(values: tf.Tensor) -> tf.Tensor:
-    """Compute the logsumexp over the last axis, the lowest peak if all are excluded."""
-    return scaled_sums(values).log()
+    """Cast exponents to float64. Excluded ones stay excluded, and -inf stays below all others."""
+    if exponents.dtype == tf.float64:
+        return exponents
+    wide = tf.cast(exponents, tf.float64)
+    return tf.where(is_excluded(exponents), tf.minimum(wide, excluded(tf.float64)), wide)
 
 
 def suffix_sums(values: tf.Tensor) -> ScaledSums:
