@@ -10,18 +10,26 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import flatten_lists
-from keras_softsort.ops.ranking._checks import SEED, Held, Rule
+from keras_softsort.ops.ranking._checks import SEED
 from keras_softsort.ops.ranking.lists import RankingLists
 
-NOISE_CHECKS: dict[str, Rule | Held] = {
+NOISE_CHECKS: dict[str, Any] = {
     "num_samples": arguments.positive_integer,
     "noise_scale": arguments.non_negative_number,
     "seed": SEED,
 }
-STOCHASTIC_CHECKS: dict[str, Rule | Held] = {
+
+
+def _stochastic_seed(name: str, seed: Any) -> tf.Tensor:
+    if seed is None:
+        raise ValueError(f"{name} must be two integers with stochastic=True, got None")
+    return gumbel_noise.seed_tensor(seed)
+
+
+STOCHASTIC_CHECKS: dict[str, Any] = {
     **NOISE_CHECKS,
     "stochastic": arguments.boolean,
-    "seed": SEED._replace(only_if="stochastic"),
+    "seed": SEED._replace(called=_stochastic_seed, only_if="stochastic"),
 }
 
 
@@ -38,13 +46,6 @@ def noise_of(num_samples: int, noise_scale: float, seed: Any) -> Noise:
     return Noise(num_samples, noise_scale, gumbel_noise.seed_tensor(seed))
 
 
-def stochastic_noise(num_samples: int, noise_scale: float, seed: Any) -> Noise:
-    """The noise of a loss that needs a seed only if it is stochastic."""
-    if seed is None:
-        raise ValueError("seed must be two integers with stochastic=True, got None")
-    return noise_of(num_samples, noise_scale, seed)
-
-
 def sampled_scores(scores: tf.Tensor, noise: Noise) -> tf.Tensor:
     """Add Gumbel noise to `scores` [batch, n]: [num_samples, batch, n]."""
     batch, size = tf.unstack(tf.shape(scores))
@@ -54,16 +55,21 @@ def sampled_scores(scores: tf.Tensor, noise: Noise) -> tf.Tensor:
 
 
 def mean_over_samples(
-    lists: RankingLists, noise: Noise | None, losses_of: Callable[..., tf.Tensor], *options: Any, of: str = "scores"
+    lists: RankingLists,
+    noise: Noise | None,
+    losses_of: Callable[..., tf.Tensor],
+    *options: Any,
+    of: str = "scores",
+    **named: Any,
 ) -> tf.Tensor:
-    """The mean of `losses_of(lists, *options)` [B] over samples of the scores, or of the labels, if there is noise."""
+    """The mean of `losses_of(lists, *options, **named)` [B] over samples of the scores or labels, if there is noise."""
     if noise is None:
-        return losses_of(lists, *options)
+        return losses_of(lists, *options, **named)
 
     def repeated(part: Any) -> Any:
         is_per_list = tf.is_tensor(part) and part.shape.rank
         return tf.tile(part, [noise.num_samples, *[1] * (part.shape.rank - 1)]) if is_per_list else part
 
     samples = flatten_lists(sampled_scores(getattr(lists, of), noise))
-    losses = losses_of(RankingLists(*map(repeated, lists))._replace(**{of: samples}), *options)
+    losses = losses_of(RankingLists(*map(repeated, lists))._replace(**{of: samples}), *options, **named)
     return tf.reduce_mean(tf.reshape(losses, [noise.num_samples, -1]), axis=0)

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._checks import TAU, Held, Rule, checks
-from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples, noise_of
+from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples
+from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
-from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Soft ranks need a discount with a formula.
-SOFT_CHECKS: dict[str, Rule | Held] = {**NDCG_CHECKS, "discount": arguments.choice(*DISCOUNTS), "tau": TAU}
+SOFT_CHECKS: dict[str, Any] = {**NDCG_CHECKS, "discount": arguments.choice(*DISCOUNTS)}
 
 
 @export
-@checks(**SOFT_CHECKS)
+@list_operator(finite_with_gain, tau=0.1, **SOFT_CHECKS)
 def approx_ndcg_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 0.1,
     k: int | None = None,
     gain: str = "exponential",
     discount: str = "log2",
     normalization: str = "ideal",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
@@ -73,26 +73,28 @@ def approx_ndcg_loss(
     Measures", Information Retrieval 13, 2010; S. Bruch et al., "Revisiting Approximate Metric Optimization in the Age
     of Deep Neural Networks", SIGIR 2019.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _losses(args, NDCGOptions(k, gain, discount, normalization))
+    ndcg = NDCGOptions(k, gain, discount, normalization)
+    gains = ndcg.gains(lists.labels, lists.mask, ndcg.rank_weights(lists.scores))
+    ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
+    terms = lists.weighted(gains) * discounts(ranks, discount)
+    if k is not None:
+        terms *= tf.clip_by_value(k + 1 - ranks, 0, 1)
+    return -tf.reduce_sum(terms, axis=-1)
 
 
 @export
-@checks(**SOFT_CHECKS, **NOISE_CHECKS)
+@list_operator(finite_with_gain, tau=0.1, **SOFT_CHECKS, **NOISE_CHECKS)
 def gumbel_approx_ndcg_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     seed: Any,
-    tau: Any = 0.1,
     k: int | None = None,
     gain: str = "exponential",
     discount: str = "log2",
     normalization: str = "ideal",
     num_samples: int = 8,
     noise_scale: float = 1.0,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
@@ -114,21 +116,13 @@ def gumbel_approx_ndcg_loss(
 
     Source: S. Bruch et al., "A Stochastic Treatment of Learning to Rank Scoring Functions", WSDM 2020.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    options = NDCGOptions(k, gain, discount, normalization)
-    return _losses(args, options, noise_of(num_samples, noise_scale, seed))
+    noise, formula = Noise(num_samples, noise_scale, seed), approx_ndcg_loss.formula
+    return mean_over_samples(lists, noise, formula, k=k, gain=gain, discount=discount, normalization=normalization)
 
 
 @export
-@checks(tau=TAU)
-def approx_mrr_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any = 0.1,
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+@list_operator(finite_with_gain, tau=0.1)
+def approx_mrr_loss(lists: RankingLists, **shared: Unpack[TauArguments]) -> tf.Tensor:
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -145,26 +139,6 @@ def approx_mrr_loss(
       >>> round(float(ks.ops.approx_mrr_loss([0.3, 0.9, 0.4], [0.0, 0.0, 1.0])), 4)
       -0.442
     """
-    return _reciprocal_rank_losses(ranking_arguments(scores, labels, mask, weights, tau=tau))
-
-
-@per_list(finite_with_gain)
-def _reciprocal_rank_losses(lists: RankingLists) -> tf.Tensor:
     ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
     total = tf.reduce_sum(lists.weighted(lists.labels) / ranks, axis=-1)
     return -tf.math.divide_no_nan(total, tf.reduce_sum(lists.labels, axis=-1))
-
-
-@per_list(finite_with_gain)
-def _losses(lists: RankingLists, options: NDCGOptions, noise: Noise | None = None) -> tf.Tensor:
-    return mean_over_samples(lists, noise, _approx_ndcg_losses, options)
-
-
-def _approx_ndcg_losses(lists: RankingLists, options: NDCGOptions) -> tf.Tensor:
-    """The loss of each list [B] of finite scores."""
-    gains = options.gains(lists.labels, lists.mask, options.rank_weights(lists.scores))
-    ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
-    counted = lists.weighted(gains) * discounts(ranks, str(options.discount))
-    if options.k is not None:
-        counted *= tf.clip_by_value(options.k + 1 - ranks, 0, 1)
-    return -tf.reduce_sum(counted, axis=-1)

@@ -52,7 +52,7 @@ def checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
 
 
 # The checks of the options that the losses of the NDCG family share.
-NDCG_CHECKS = {
+NDCG_CHECKS: dict[str, Any] = {
     "k": arguments.optional_positive_integer,
     "gain": arguments.choice(*GAINS),
     "discount": checked_discount,

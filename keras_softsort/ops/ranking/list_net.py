@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._checks import TAU, checks
+from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_shares, softmax_slopes
-from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-@checks(label_tau=arguments.positive_number, tau=TAU)
-def list_net_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any = 1.0,
-    label_tau: float = 1.0,
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+@list_operator(finite, tau=1.0, label_tau=arguments.positive_number)
+def list_net_loss(lists: RankingLists, *, label_tau: float = 1.0, **shared: Unpack[TauArguments]) -> tf.Tensor:
     """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -48,27 +43,16 @@ def list_net_loss(
 
     Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007.
     """
-    return _list_net_losses(ranking_arguments(scores, labels, mask, weights, tau=tau), label_tau)
+    return softmax_losses(_with_shares(lists, label_tau), SoftmaxOptions())
+
+
+@list_net_loss.derivatives
+def list_net_derivatives(lists: RankingLists, label_tau: float) -> Derivatives:
+    """Compute the derivatives of `list_net_loss`."""
+    return softmax_slopes(_with_shares(lists, label_tau), SoftmaxOptions())
 
 
 def _with_shares(lists: RankingLists, label_tau: float) -> RankingLists:
     """The lists with the softmax of their labels in place of the labels."""
     label_tau = tf.constant(max(label_tau, dtype_tiny(lists.labels.dtype)), lists.labels.dtype)
     return lists._replace(labels=softmax_shares(lists.labels, lists, label_tau))
-
-
-@per_list(finite)
-def _list_net_losses(lists: RankingLists, label_tau: float) -> tf.Tensor:
-    return softmax_losses(_with_shares(lists, label_tau), SoftmaxOptions())
-
-
-def list_net_derivatives(
-    scores: Any, labels: Any, *, tau: Any, label_tau: Any, mask: Any = None, weights: Any = None
-) -> Derivatives:
-    """The derivatives of `list_net_loss`."""
-    return _list_net_derivatives(ranking_arguments(scores, labels, mask, weights, tau=tau), label_tau)
-
-
-@per_list(finite)
-def _list_net_derivatives(lists: RankingLists, label_tau: float) -> Derivatives:
-    return softmax_slopes(_with_shares(lists, label_tau), SoftmaxOptions())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -11,43 +11,35 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.gradients import straight_through
 from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
-from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores, stochastic_noise
-from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions, checked_discount
-from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions
+from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # A list stops once its row sums are this close to 1, as in the code of the paper.
 TOLERANCE = 1e-6
 
 
-class NeuralNDCGOptions(NamedTuple):
-    """The static options."""
-
-    ndcg: NDCGOptions
-    method: str
-    power: float
-    num_iterations: int
-    hard: bool
-
-
 @export
-@checks(
+@list_operator(
+    finite_with_gain,
     methods.check_power,
+    tau=1.0,
     **NDCG_CHECKS,
     **STOCHASTIC_CHECKS,
     method=lambda _, method: methods.checked_method(method),
     power=arguments.positive_number,
     num_iterations=arguments.non_negative_integer,
     hard=arguments.boolean,
-    tau=TAU,
 )
 def neural_ndcg_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     k: int | None = None,
     gain: str = "exponential",
     discount: str | Sequence[float] = "log2",
@@ -60,8 +52,7 @@ def neural_ndcg_loss(
     num_samples: int = 8,
     noise_scale: float = 1.0,
     seed: Any = None,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
@@ -109,36 +100,28 @@ def neural_ndcg_loss(
     Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey et al., "PiRank: Scalable Learning To Rank via
     Differentiable Sorting", NeurIPS 2021.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    ndcg = NDCGOptions(k, gain, checked_discount("discount", discount), normalization)
-    options = NeuralNDCGOptions(ndcg, method, power, num_iterations, hard)
-    return _losses(args, options, stochastic_noise(num_samples, noise_scale, seed) if stochastic else None)
-
-
-@per_list(finite_with_gain)
-def _losses(lists: RankingLists, options: NeuralNDCGOptions, noise: Noise | None) -> tf.Tensor:
-    rank_weights = options.ndcg.rank_weights(lists.scores)
-    gains = options.ndcg.gains(lists.labels, lists.mask, rank_weights)
+    ndcg = NDCGOptions(k, gain, discount, normalization)
+    rank_weights = ndcg.rank_weights(lists.scores)
+    gains = lists.weighted(ndcg.gains(lists.labels, lists.mask, rank_weights))
     scores, mask = lists.scores, lists.mask
-    if noise is not None:
-        scores = sampled_scores(scores, noise)
+    if stochastic:
+        scores = sampled_scores(scores, Noise(num_samples, noise_scale, seed))
+        gains = tf.broadcast_to(gains, tf.shape(scores))
         mask = None if mask is None else tf.broadcast_to(mask, tf.shape(scores))
     tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
-    sort = sort_arguments(scores, tau, mask=mask, method=options.method, power=options.power)
-    weighted = tf.broadcast_to(lists.weighted(gains), tf.shape(scores))
+    sort = sort_arguments(scores, tau, mask=mask, method=method, power=power)
     rows = tf.shape(rank_weights)[0]
-    if options.ndcg.k is not None or options.hard or options.num_iterations:
-        ordered = tf.linalg.matvec(_matrix(sort, rows, options), weighted)
+    if k is None and not hard and not num_iterations:
+        ordered = dispatch.multiply(sort, gains[..., tf.newaxis])[..., :rows, 0]
     else:
-        ordered = dispatch.multiply(sort, weighted[..., tf.newaxis])[..., 0]
-        ordered = ordered[..., :rows]
+        ordered = tf.linalg.matvec(_permutation(sort, rows, num_iterations, hard), gains)
     dcg = tf.reduce_sum(ordered * rank_weights, axis=-1)
-    return -(tf.reduce_mean(dcg, axis=0) if noise is not None else dcg)
+    return -(tf.reduce_mean(dcg, axis=0) if stochastic else dcg)
 
 
-def _matrix(sort: SortArguments, rows: tf.Tensor, options: NeuralNDCGOptions) -> tf.Tensor:
+def _permutation(sort: SortArguments, rows: tf.Tensor, num_iterations: int, hard: bool) -> tf.Tensor:
     """The first `rows` of the soft permutation, or of the exact one with its gradient: [..., rows, n]."""
-    if not options.num_iterations:
-        return dispatch.permutation(sort, rows, options.hard)
-    soft = doubly_stochastic(dispatch.permutation(sort), options.num_iterations, TOLERANCE)[..., :rows, :]
-    return straight_through(dispatch.permutation(sort, rows, hard=True), soft) if options.hard else soft
+    if not num_iterations:
+        return dispatch.permutation(sort, rows, hard)
+    soft = doubly_stochastic(dispatch.permutation(sort), num_iterations, TOLERANCE)[..., :rows, :]
+    return straight_through(dispatch.permutation(sort, rows, hard=True), soft) if hard else soft

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -12,20 +12,22 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.gradients import nan_lists
 from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.tracing import traced_if_eager
-from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples, stochastic_noise
+from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples
+from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lists import (
     RankingArguments,
     RankingLists,
+    TauArguments,
     checked_weights,
     finite,
     flat_lists,
-    per_list,
-    ranking_arguments,
     with_leading_axes,
 )
 from keras_softsort.ops.sorting import dispatch
 from keras_softsort.ops.sorting.methods import sort_arguments
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def sorted_labels(labels: tf.Tensor, mask: tf.Tensor | None, direction: str) -> tf.Tensor:
@@ -57,19 +59,16 @@ def _weighted(lists: RankingLists, shares: tf.Tensor) -> tf.Tensor:
 
 
 @export
-@checks(label_tau=arguments.optional(arguments.positive_number), **STOCHASTIC_CHECKS, tau=TAU)
+@list_operator(finite, tau=1.0, label_tau=arguments.optional(arguments.positive_number), **STOCHASTIC_CHECKS)
 def neural_sort_cross_entropy_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     label_tau: float | None = None,
     stochastic: bool = False,
     num_samples: int = 8,
     noise_scale: float = 1.0,
     seed: Any = None,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the cross-entropy of the NeuralSort of the scores with the true order of the labels, a mean over ranks.
 
@@ -102,13 +101,7 @@ def neural_sort_cross_entropy_loss(
       >>> round(float(ks.ops.neural_sort_cross_entropy_loss([2.0, 5.0, 3.0], [20.0, 50.0, 30.0])), 3)
       0.285
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    noise = stochastic_noise(num_samples, noise_scale, seed) if stochastic else None
-    return _neural_sort_losses(args, label_tau, noise)
-
-
-@per_list(finite)
-def _neural_sort_losses(lists: RankingLists, label_tau: float | None, noise: Noise | None) -> tf.Tensor:
+    noise = Noise(num_samples, noise_scale, seed) if stochastic else None
     return mean_over_samples(lists, noise, _neural_sort_cross_entropies, label_tau)
 
 
