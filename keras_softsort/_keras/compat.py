@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,6 @@ IS_KERAS_3: bool = getattr(keras, "__version__", "2").startswith("3.")
 
 # Options of a weight that mixed precision does not round.
 NO_CAST = {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
-
-
-def share_of_replica(mean: tf.Tensor) -> tf.Tensor:
-    """Scale the mean loss of a replica to its share of the mean over replicas, as Keras 3 expects; Keras 2 does it."""
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else 1
-    return mean if replicas == 1 else mean / replicas
 
 
 def layer_shape(shape: Any) -> Any:
@@ -48,6 +43,24 @@ def tf_variable(value: Any) -> tf.Variable | None:
     """The TensorFlow variable of a variable, None for another value."""
     inner = value.value if IS_KERAS_3 and isinstance(value, keras.Variable) else value
     return inner if isinstance(inner, tf.Variable) else None
+
+
+def floating_dtype(dtype: Any) -> str:
+    """The name of a floating-point `dtype`, which may be a Keras policy or the name of one."""
+    found = _as_dtype(dtype)
+    if found is None and isinstance(dtype, str):
+        with contextlib.suppress(ValueError):  # the name of no policy
+            found = _as_dtype(keras.mixed_precision.Policy(dtype))
+    if found is None or not found.is_floating:
+        raise ValueError(f"dtype must be floating-point, got {dtype!r}")
+    return found.name
+
+
+def _as_dtype(dtype: Any) -> tf.DType | None:
+    try:
+        return tf.as_dtype(getattr(dtype, "compute_dtype", dtype))
+    except TypeError:
+        return None
 
 
 def assign_parts(variable: Any, parts: list[Any]) -> None:

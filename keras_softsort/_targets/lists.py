@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
-from keras_softsort._keras.compat import share_of_replica
+from keras_softsort._keras.compat import IS_KERAS_3
 from keras_softsort._targets.layout import ListInputs, list_inputs
 from keras_softsort._targets.mistakes import warn_of_negative_labels
 from keras_softsort.ops.core.segments import by_segment
@@ -21,53 +21,44 @@ PADDINGS = ("nan_labels", "negative_labels")
 class Lists(NamedTuple):
     """Labels `[B, n]` in the compute dtype, with the mask and the weights of the items."""
 
-    given_labels: tf.Tensor  # [B, n]; any number where masked
-    given_mask: tf.Tensor | None = None  # [B, n] bool, True for valid items; None if all are valid
-    given_weights: tf.Tensor | None = None  # [B, n], 0 where masked; None if all valid items have the weight 1
+    labels: tf.Tensor  # [B, n]; any number where masked
+    mask: tf.Tensor | None = None  # [B, n] bool, True for valid items; None if all are valid
+    weights: tf.Tensor | None = None  # [B, n], 0 where masked; None if all valid items have the weight 1
     groups: tf.Tensor | None = None  # [n]: the id of the list of each item, if one row holds all lists
 
-    @property
-    def labels(self) -> tf.Tensor:
-        """The labels [B, n], 0 where masked."""
-        return self.only_valid(self.given_labels)
+    def valid(self) -> tf.Tensor:
+        """The mask, also if all items are valid."""
+        return tf.ones_like(self.labels, tf.bool) if self.mask is None else self.mask
 
-    @property
-    def mask(self) -> tf.Tensor:
-        """True for valid items: bool [B, n]."""
-        return tf.ones_like(self.given_labels, tf.bool) if self.given_mask is None else self.given_mask
-
-    @property
-    def weights(self) -> tf.Tensor:
-        """The weights of the items [B, n], 0 where masked."""
-        return tf.cast(self.mask, self.given_labels.dtype) if self.given_weights is None else self.given_weights
+    def item_weights(self) -> tf.Tensor:
+        """The weights, also if all valid items have the weight 1."""
+        return tf.cast(self.valid(), self.labels.dtype) if self.weights is None else self.weights
 
     def only_valid(self, values: tf.Tensor) -> tf.Tensor:
         """The `values` [B, n] with 0 where masked."""
-        return values if self.given_mask is None else tf.where(self.given_mask, values, tf.zeros([], values.dtype))
-
-    def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
-        """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
-        return tf.reduce_sum(self.only_valid(values) * self.weights, axis=-1) / self.sizes()
-
-    def list_weights(self) -> tf.Tensor:
-        """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
-        if self.given_weights is None:
-            return tf.cast(tf.reduce_any(self.mask, axis=-1), self.given_labels.dtype)
-        return tf.reduce_sum(self.given_weights, axis=-1) / self.sizes()
-
-    def with_nan_spread(self) -> Lists:
-        """These lists with NaN for all labels of a list that has a NaN label."""
-        labels = self.labels
-        has_nan = tf.reduce_any(tf.math.is_nan(labels), axis=-1, keepdims=True)
-        return self._replace(given_labels=or_nan(labels, has_nan))
-
-    def failed(self, scores: tf.Tensor) -> tf.Tensor:
-        """Whether each list holds a NaN label or a NaN among `scores` [B, n], which are 0 where masked: [B]."""
-        return tf.reduce_any(tf.logical_or(tf.math.is_nan(self.labels), tf.math.is_nan(scores)), axis=-1)
+        return values if self.mask is None else tf.where(self.mask, values, tf.zeros([], values.dtype))
 
     def sizes(self) -> tf.Tensor:
         """Number of valid items of each list [B], at least 1."""
-        return tf.maximum(tf.reduce_sum(tf.cast(self.mask, self.given_labels.dtype), axis=-1), 1)
+        return tf.maximum(tf.reduce_sum(tf.cast(self.valid(), self.labels.dtype), axis=-1), 1)
+
+    def mean_weights(self) -> tf.Tensor:
+        """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
+        return tf.reduce_sum(self.item_weights(), axis=-1) / self.sizes()
+
+    def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
+        """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
+        return tf.reduce_sum(self.only_valid(values) * self.item_weights(), axis=-1) / self.sizes()
+
+    def complete(self) -> Lists:
+        """These lists with a mask, weights, and labels that are 0 where masked, or all NaN in a list with a NaN."""
+        labels = self.only_valid(self.labels)
+        has_nan = tf.reduce_any(tf.math.is_nan(labels), axis=-1, keepdims=True)
+        return self._replace(labels=or_nan(labels, has_nan), mask=self.valid(), weights=self.item_weights())
+
+    def failed(self, scores: tf.Tensor) -> tf.Tensor:
+        """Whether each complete list holds a NaN label or a NaN among `scores` [B, n], which are 0 where masked."""
+        return tf.reduce_any(tf.logical_or(tf.math.is_nan(self.labels), tf.math.is_nan(scores)), axis=-1)
 
 
 def checked_padding(padding: str | None) -> str | None:
@@ -106,12 +97,14 @@ def for_each_list(function: Callable[..., Any], lists: Lists, *parts: tf.Tensor)
     if lists.groups is None:
         return function(lists, *parts)
 
-    def of_padded(labels: tf.Tensor, mask: tf.Tensor, *parts: tf.Tensor) -> Any:
-        weights, others = (None, parts) if lists.given_weights is None else (parts[0], parts[1:])
-        return function(Lists(given_labels=labels, given_mask=mask, given_weights=weights), *others)
+    def of_padded_lists(labels: tf.Tensor, mask: tf.Tensor, *parts: tf.Tensor) -> Any:
+        weights, others = (None, parts) if lists.weights is None else (parts[0], parts[1:])
+        return function(Lists(labels, mask, weights), *others)
 
-    given = [] if lists.given_weights is None else [lists.given_weights]
-    return by_segment(of_padded, lists.groups, [part[0] for part in (lists.given_labels, lists.mask, *given, *parts)])
+    weights = [] if lists.weights is None else [lists.weights]
+    return by_segment(
+        of_padded_lists, lists.groups, [part[0] for part in (lists.labels, lists.valid(), *weights, *parts)]
+    )
 
 
 def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lists:
@@ -141,7 +134,7 @@ def _resolved(inputs: ListInputs, y_pred: tf.Tensor, padding: str | None) -> Lis
     if sample_weight is None:
         return lists
     weights = tf.broadcast_to(_item_weights(sample_weight, labels, dtype), tf.shape(labels))
-    return lists._replace(given_weights=lists.only_valid(weights))
+    return lists._replace(weights=lists.only_valid(weights))
 
 
 def not_negative(labels: tf.Tensor) -> tf.Tensor:
@@ -212,20 +205,17 @@ class WeightedLosses(NamedTuple):
     weights: Callable[[], tf.Tensor]  # [m]
 
 
-def weighted_list_losses(
-    list_losses: Callable[[Lists, tf.Tensor], tf.Tensor], lists: Lists, y_pred: tf.Tensor
+def losses_of_groups(
+    losses_of_lists: Callable[[Lists, tf.Tensor], tf.Tensor], lists: Lists, y_pred: tf.Tensor
 ) -> WeightedLosses:
-    """Weigh the losses of the lists [B]. Their mean is taken over all lists, but not over groups of padding."""
-    if lists.groups is None:
-        losses = list_losses(lists, y_pred)
-        return WeightedLosses(losses, losses.shape[0] or tf.size(losses), lists.list_weights)
+    """The losses of lists with group ids. Their mean is taken over all groups but those of padding."""
 
-    def found(lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        counts = tf.reduce_any(lists.mask, axis=-1)
-        return list_losses(lists, y_pred), lists.list_weights(), tf.cast(counts, tf.int32)
+    def with_weights(lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        has_items = tf.reduce_any(lists.valid(), axis=-1)
+        return losses_of_lists(lists, y_pred), lists.mean_weights(), tf.cast(has_items, tf.int32)
 
-    losses, weights, counts = for_each_list(found, lists, y_pred)
-    return WeightedLosses(losses, tf.reduce_sum(counts), lambda: weights)
+    losses, weights, has_items = for_each_list(with_weights, lists, y_pred)
+    return WeightedLosses(losses, tf.reduce_sum(has_items), lambda: weights)
 
 
 def checked_reduction(reduction: str | None) -> str:
@@ -240,12 +230,18 @@ def reduced(losses: WeightedLosses, reduction: str) -> tf.Tensor:
         return losses.values
     is_mean = reduction not in ("sum", "mean_with_sample_weight")
     if is_mean and isinstance(losses.count, int):
-        return share_of_replica(tf.reduce_mean(losses.values))
+        return _share_of_replica(tf.reduce_mean(losses.values))
     total = tf.reduce_sum(losses.values)
     if reduction == "sum":
         return total
     divisor = tf.cast(losses.count, total.dtype) if is_mean else tf.reduce_sum(losses.weights())
-    return share_of_replica(tf.math.divide_no_nan(total, divisor))
+    return _share_of_replica(tf.math.divide_no_nan(total, divisor))
+
+
+def _share_of_replica(mean: tf.Tensor) -> tf.Tensor:
+    """The share of a replica in the mean over replicas, given its own mean. Keras 2 divides by their number itself."""
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync if IS_KERAS_3 else 1
+    return mean if replicas == 1 else mean / replicas
 
 
 LABEL_TARGETS = ("labels", "ranks")

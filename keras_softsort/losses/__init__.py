@@ -1,9 +1,9 @@
 """Losses for `model.compile`, and base classes of losses of lists."""
 
 from keras_softsort._internal.export import set_all as _set_all
-from keras_softsort.losses._base import ListLoss as ListLoss
 from keras_softsort.losses._lambda_weight import LambdaWeight as LambdaWeight
-from keras_softsort.losses._score_loss import ScoreLoss as ScoreLoss
+from keras_softsort.losses._list_loss import ListLoss as ListLoss
+from keras_softsort.losses._list_loss import ScoreLoss as ScoreLoss
 from keras_softsort.losses.matching.set_loss import SetLoss as SetLoss
 from keras_softsort.losses.neighbors.dknn import DkNNLoss as DkNNLoss
 from keras_softsort.losses.neighbors.retrieval import RetrievalLoss as RetrievalLoss

@@ -15,6 +15,7 @@ from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 from keras_softsort._targets.mistakes import warn_if_no_list_counted
 from keras_softsort.ops.metrics.ranked_lists import Measures, metric_arguments, metric_options
+from keras_softsort.ops.ranking.lists import checked_arguments
 
 NO_RELEVANT = ("one", "skip", "zero")
 
@@ -44,13 +45,14 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
         super().__init__(name=name or own_name, dtype=dtype)
         self._keep_options(lists=checked_lists(lists, self.predicts), padding=checked_padding(padding))
 
-    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+    def measure(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list: [batch]. A list that does not count has weight 0."""
         raise NotImplementedError
 
     @tf.autograph.experimental.do_not_convert  # which takes Keras 2 longer than the rest
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        return self.add_lists(*self.resolved(y_true, y_pred, sample_weight))
+        self._has_traced_updates = self._has_traced_updates or not tf.executing_eagerly()
+        return self.add(*for_each_list(self.measure, *self.resolved(y_true, y_pred, sample_weight)))
 
     @tf.autograph.experimental.do_not_convert  # Keras 2 would turn the look at the count into operations
     def result(self) -> Any:
@@ -65,20 +67,11 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
         self._has_traced_updates = False
         keras.metrics.Metric.reset_state(self)  # the method of `Mean` on Keras 3 only knows its own variables
 
-    def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Lists, tf.Tensor]:
-        """The lists of a batch, and `y_pred` with one list per row."""
+    def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """The arguments of `measure`: the lists of a batch, and `y_pred` with one list per row."""
         return predicted_lists(
             y_true, y_pred, sample_weight, lists=self.lists, padding=self.padding, predicts=self.predicts
         )
-
-    def add_lists(self, lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> Any:
-        """Measure lists, and add them."""
-        self._has_traced_updates = self._has_traced_updates or not tf.executing_eagerly()
-
-        def measured(lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            return self.measure(y_pred, lists.with_nan_spread(), *topics)
-
-        return self.add(*for_each_list(measured, lists, y_pred, *topics))
 
     def add(self, values: tf.Tensor, weights: tf.Tensor) -> Any:
         """Add lists with these values and weights, both [batch]."""
@@ -104,9 +97,10 @@ class RankingMetric(ListMetric):
         self._options = metric_options(**given)
         self._keep_options(**given)
 
-    def measure(self, y_pred: tf.Tensor, lists: Lists, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def measure(self, lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
-        args = metric_arguments(y_pred, lists.labels, lists.given_mask, lists.given_weights)
+        with checked_arguments():
+            args = metric_arguments(y_pred, lists.labels, lists.mask, lists.weights)
         found = self._measures(args, *topics, self._options)
         no_relevant = getattr(self, "no_relevant", "zero")
         if no_relevant == "one":
@@ -145,17 +139,19 @@ class SortMetric(ListMetric):
         self._sort_direction = sort_direction(target, direction)
         self._keep_options(target=target, direction=direction)
 
-    def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
-        """The value of each list [batch], and whether the list counts [batch]. Empty lists never count."""
+    def compare(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value of each complete list [batch], and whether the list counts [batch]. Empty lists never count."""
         raise NotImplementedError
 
-    def measure(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+    def measure(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The value and the weight of each list. Samples of soft permutations are averaged."""
         if y_pred.shape.rank == 4:
             y_pred = tf.reduce_mean(y_pred, axis=1)
-        weights = arguments.optional(arguments.non_negative_tensor)("weights", lists.given_weights)
-        lists = lists._replace(given_weights=weights)
-        values, counts = self.compare(y_pred, lists)
-        weights = lists.list_weights()
+        weights = arguments.optional(arguments.non_negative_tensor)("weights", lists.weights)
+        lists = lists._replace(weights=weights).complete()
+        with checked_arguments():
+            values, counts = self.compare(lists, y_pred)
+        weights = lists.mean_weights()
         return values, tf.where(counts, weights, tf.zeros_like(weights))
 
 

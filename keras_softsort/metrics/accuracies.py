@@ -19,9 +19,9 @@ class OrderMetric(SortMetric):
         """The value of each list [batch], from which ranks are correct and which of them count [batch, ranks]."""
         raise NotImplementedError
 
-    def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+    def compare(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Compare predicted with true orders. Every list counts."""
-        order = self._predicted_order(y_pred, lists)
+        order = self._predicted_order(lists, y_pred)
         ranks = tf.shape(order)[1]
         is_correct = tf.equal(
             tf.gather(lists.labels, order, batch_dims=1),
@@ -33,7 +33,7 @@ class OrderMetric(SortMetric):
         values = self.list_values(is_correct, tf.sequence_mask(sizes, ranks))
         return values, tf.ones_like(failed)
 
-    def _predicted_order(self, y_pred: tf.Tensor, lists: Lists) -> tf.Tensor:
+    def _predicted_order(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """Find the item at each rank [batch, ranks] of a soft permutation, or of scores."""
         if y_pred.shape.rank == 3:
             return tf.argmax(ops.harden(with_lowest_padding(y_pred, lists.mask)), axis=-1, output_type=tf.int32)

@@ -37,7 +37,7 @@ class CorrelationMetric(SortMetric):
                 for power in range(3)
             ]
 
-    def compare(self, y_pred: tf.Tensor, lists: Lists) -> tuple[tf.Tensor, tf.Tensor]:
+    def compare(self, lists: Lists, y_pred: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The correlation of each list, and whether the list counts: its labels must differ."""
         nan_labels = has_nan(lists.labels, lists.mask)
         failed = tf.logical_or(nan_labels, has_nan(y_pred, lists.mask))

@@ -17,9 +17,8 @@ from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, item_labels
 class TopicMetric(RankingMetric):
     """Base class of metrics of scores whose labels have a last axis of topics."""
 
-    @tf.autograph.experimental.do_not_convert
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Add a batch. The label of an item, which may mark padding, is the largest of its labels."""
+    def resolved(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """The lists, the scores and the topics. The label of an item, which may mark padding, is its largest one."""
         groups, labels = groups_and_labels(y_true) if self.lists == "groups" else (None, y_true)
         topics = arguments.real_tensor("y_true", labels)
         axes = "[batch, n, topics]" if self.lists == "rows" else "[batch, topics]"
@@ -27,9 +26,8 @@ class TopicMetric(RankingMetric):
             raise ValueError(f"y_true must have shape {axes} with lists={self.lists!r}, got {topics.shape}")
         topics = topics if topics.dtype.is_floating else tf.cast(topics, tf.float32)
         largest = item_labels(topics)
-        lists, scores = self.resolved(largest if groups is None else (groups, largest), y_pred, sample_weight)
-        topics = tf.cast(topics if self.lists == "rows" else topics[tf.newaxis], lists.labels.dtype)
-        return self.add_lists(lists, scores, topics)
+        lists, scores = super().resolved(largest if groups is None else (groups, largest), y_pred, sample_weight)
+        return lists, scores, tf.cast(topics if self.lists == "rows" else topics[tf.newaxis], lists.labels.dtype)
 
 
 @export

@@ -81,20 +81,16 @@ class Objective:
 
     def _of_block(self, padded: tf.Tensor) -> tf.Tensor:
         """The derivatives [1 or 2, lists, n] of lists with these labels, NaN in the padding, scores and weights."""
-        self.loss.compute_in(self._dtype)
         labels, scores, *given = tf.unstack(padded)
         mask = tf.logical_not(tf.math.is_nan(labels))
-        lists = Lists(
-            given_labels=tf.where(mask, labels, tf.zeros_like(labels)),
-            given_mask=mask,
-            given_weights=given[0] if given else None,
-        )
+        labels = tf.where(mask, labels, tf.zeros_like(labels))
+        lists = Lists(labels, mask, weights=given[0] if given else None)
         closed = self.loss.list_derivatives(lists, scores) if self.hessian == "auto" else None
         if closed is not None:
             return tf.stack(closed)
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            total = tf.reduce_sum(self.loss.list_losses(lists, scores))
+            total = tf.reduce_sum(self.loss.losses_of_lists(lists, scores))
         return tf.stack([tape.gradient(total, scores)])
 
     def __deepcopy__(self, memo: Any) -> Objective:

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -104,9 +105,38 @@ def test_a_loss_that_is_made_in_a_trace():
 
     labels, scores = np.float32([[0, 2, 1]]), np.float32([[0.3, 0.2, 0.9]])
     np.testing.assert_allclose(traced(labels, scores), ks.SpearmanLoss(0.5)(labels, scores), rtol=1e-6)
+    made[0].tau = 1.0
+    np.testing.assert_allclose(traced(labels, scores), ks.SpearmanLoss(1.0)(labels, scores), rtol=1e-6)
     assert len(made) == 1
-    with pytest.raises(ValueError, match="made in a traced function"):
-        made[0].tau = 1.0
+
+
+def test_a_loss_in_a_graph_of_tensorflow_1():
+    """Its temperature is a constant, since such a graph initializes no variables by itself."""
+    labels, scores = np.float32([[0, 2, 1]]), np.float32([[0.3, 0.2, 0.9]])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        found = session.run(ks.SpearmanLoss(0.5)(labels, scores))
+    np.testing.assert_allclose(found, ks.SpearmanLoss(0.5)(labels, scores), rtol=1e-6)
+
+
+def test_calls_of_both_dtypes_at_once():
+    """A trace reads the temperature in its own dtype, whatever another thread traces meanwhile."""
+    loss = ks.SoftmaxLoss(0.1)
+    labels, scores = np.array([[0.0, 2, 1]]), np.array([[0.3, 0.2, 0.9]])
+    found = {}
+
+    def call(dtype):
+        found[dtype] = tf.function(loss.__call__)(labels.astype(dtype), scores.astype(dtype)).numpy()
+
+    for _ in range(5):
+        threads = [threading.Thread(target=call, args=(dtype,)) for dtype in ("float32", "float64")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expected = float(loss(labels, scores))
+        assert (found["float32"].dtype, found["float64"].dtype) == (np.float32, np.float64)
+        np.testing.assert_allclose(found["float32"], expected, rtol=1e-6)
+        np.testing.assert_allclose(found["float64"], expected, rtol=1e-14)
 
 
 def test_a_trace_outlives_the_loss():
@@ -137,7 +167,7 @@ class OwnSoftmax(ks.losses.ScoreLoss):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_tau_of_a_loss_of_ones_own(dtype):
     labels, scores = np.array([[0, 2, 1]], dtype), np.array([[0.3, 0.2, 0.9]], dtype)
-    loss = OwnSoftmax()
+    loss = OwnSoftmax(dtype=dtype)  # which is that of its temperature in a trace
     traced = tf.function(lambda scores: loss(labels, scores))
     objective = ks.trees.objective(loss)
     for tau in (1.0, 0.1):
@@ -354,6 +384,8 @@ def test_copies_within_a_trace(case):
 def test_tau_from_a_variable(cls, dtype, make):
     """The loss follows the variable, and its traces do."""
     tau, options = make(0.5), {"k": 1} if cls is ks.DkNNLoss else {}
+    if cls is OwnSoftmax:
+        options["dtype"] = dtype
     loss, number = cls(tau=tau, **options), cls(tau=0.5, **options)
     if issubclass(cls, ks.losses.ScoreLoss):
         given = np.array([[0, 2, 1]], dtype), tf.constant([[0.3, 0.2, 0.9]], dtype)

@@ -45,13 +45,13 @@ def test_nan_is_seen(where):
     np.testing.assert_array_equal(np.isnan(values), [True, False])
 
 
-@pytest.mark.parametrize(("padding", "has_mask"), [("negative_labels", True), ("nan_labels", True), (None, False)])
+@pytest.mark.parametrize("padding", ["negative_labels", "nan_labels", None])
 @pytest.mark.parametrize("weights", [None, [2.0, 3.0]])
-def test_the_mask_and_the_weights_are_those_that_were_given(padding, has_mask, weights):
-    """A loss without them gets tensors all the same."""
+@pytest.mark.parametrize("base", [ks.losses.ListLoss, ks.losses.ScoreLoss, ks.RankNetLoss])
+def test_lists_have_a_mask_and_weights_if_none_are_given(base, padding, weights):
     seen = []
 
-    class Seen(ks.losses.ListLoss):
+    class Seen(base):
         predicts = "scores"
 
         def list_losses(self, lists, y_pred):
@@ -59,10 +59,25 @@ def test_the_mask_and_the_weights_are_those_that_were_given(padding, has_mask, w
             return tf.reduce_sum(y_pred, axis=-1)
 
     Seen(padding=padding)(np.ones([2, 3], "float32"), np.ones([2, 3], "float32"), weights)
-    assert (seen[0].given_mask is not None) == has_mask
-    assert (seen[0].given_weights is not None) == (weights is not None)
     assert seen[0].mask.numpy().all()
     np.testing.assert_array_equal(seen[0].weights, np.outer(weights or [1, 1], np.ones(3)))
+
+
+@pytest.mark.parametrize("base", [ks.losses.ListLoss, ks.losses.ScoreLoss, ks.RankNetLoss])
+def test_labels_of_lists(base):
+    """They are 0 where masked, and all NaN in a list with a NaN label."""
+    seen = []
+
+    class Seen(base):
+        predicts = "scores"
+
+        def list_losses(self, lists, y_pred):
+            seen.append(lists)
+            return tf.reduce_sum(y_pred, axis=-1)
+
+    Seen()(np.float32([[3, -1, 1], [np.nan, -1, 1]]), np.ones([2, 3], "float32"))
+    np.testing.assert_array_equal(seen[0].labels, [[3, 0, 1], [np.nan] * 3])
+    np.testing.assert_array_equal(seen[0].weights, [[1, 0, 1]] * 2)
 
 
 def test_config_round_trip():

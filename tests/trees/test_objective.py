@@ -92,9 +92,7 @@ def test_closed_forms_are_those_of_float64_differences(name, weighted, dtype):
         return tape.gradient(total, scores)
 
     found = CLOSED[name].list_derivatives(
-        lists._replace(
-            given_labels=tf.cast(lists.labels, dtype), given_weights=tf.cast(weights, dtype) if weighted else None
-        ),
+        lists._replace(labels=tf.cast(lists.labels, dtype), weights=tf.cast(weights, dtype) if weighted else None),
         tf.constant(scores, dtype),
     )
     tolerance = {"float32": 2e-6, "float64": 1e-7}[dtype]

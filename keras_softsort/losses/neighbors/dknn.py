@@ -9,8 +9,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import labelled_embeddings
-from keras_softsort.losses._base import WeightedLoss, fresh_seed
-from keras_softsort.losses._temperature import checked_tau
+from keras_softsort.losses._base import WeightedLoss, checked_tau, fresh_seed
 from keras_softsort.ops.neighbors.soft_neighbors import OBJECTIVES, checked_search
 
 

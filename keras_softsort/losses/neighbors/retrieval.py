@@ -10,8 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import WeightedLosses
 from keras_softsort._targets.queries import queries_and_candidates
-from keras_softsort.losses._base import WeightedLoss
-from keras_softsort.losses._temperature import checked_tau
+from keras_softsort.losses._base import WeightedLoss, checked_tau
 from keras_softsort.losses.neighbors._embedding_memory import EmbeddingMemory
 from keras_softsort.ops.neighbors.retrieval_loss import checked_metric
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keras_softsort._internal.export import export
-from keras_softsort.losses._score_loss import OperatorLoss
+from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss, approx_ndcg_loss, gumbel_approx_ndcg_loss
 
 

@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists, sort_direction
-from keras_softsort.losses._base import ListLoss
-from keras_softsort.losses._score_loss import OperatorLoss
+from keras_softsort.losses._list_loss import ListLoss, OperatorLoss
 from keras_softsort.ops.ranking.permutation_cross_entropy import (
     neural_sort_cross_entropy_loss,
     permutation_cross_entropy_loss,
@@ -52,7 +51,7 @@ class PermutationCrossEntropyLoss(ListLoss):
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
         return permutation_cross_entropy_loss(
-            y_pred, lists.labels, direction=self._sort_direction, mask=lists.given_mask, weights=lists.given_weights
+            y_pred, lists.labels, direction=self._sort_direction, mask=lists.mask, weights=lists.weights
         )
 
 

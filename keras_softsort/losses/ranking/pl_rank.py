@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_softsort._internal.export import export
-from keras_softsort.losses._score_loss import OperatorLoss
+from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.ranking.pl_rank import pl_rank_loss
 
 

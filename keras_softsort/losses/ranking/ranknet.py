@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import LambdaWeight
-from keras_softsort.losses._score_loss import OperatorLoss
+from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.ranking.ranknet import ranknet_derivatives, ranknet_loss
 
 

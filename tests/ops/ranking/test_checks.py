@@ -11,7 +11,7 @@ from support.cases import objects
 import keras_softsort as ks
 from keras_softsort._internal import arguments
 from keras_softsort._keras.options import own_arguments
-from keras_softsort.losses._score_loss import OperatorLoss
+from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.core.tracing import number_of_traces
 from keras_softsort.ops.ranking._checks import SEED, TAU, checks
 
