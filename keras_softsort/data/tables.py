@@ -12,8 +12,7 @@ import numpy as np
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import arrays
-from keras_softsort.data._frames import Table, stored_index, table
-from keras_softsort.data._groups import Groups, joined, unchanged
+from keras_softsort.data._frames import Groups, Table, joined, stored_index, table, unchanged
 from keras_softsort.data._ranking_dataset import RankingDataset
 from keras_softsort.data.files import existing_files
 

@@ -1,4 +1,4 @@
-"""Pairwise losses with other costs than RankNet's, and with sampled neighbors."""
+"""Losses of the pairs of a list: RankNet, other costs, sampled neighbors, and the circle loss."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._list_loss import OperatorLoss
+from keras_softsort.ops.ranking.circle import circle_loss
 from keras_softsort.ops.ranking.pairwise import (
     pairwise_hinge_loss,
     pairwise_mse_derivatives,
@@ -14,6 +15,37 @@ from keras_softsort.ops.ranking.pairwise import (
     pairwise_soft_zero_one_loss,
     yeti_logistic_loss,
 )
+from keras_softsort.ops.ranking.ranknet import ranknet_derivatives, ranknet_loss
+
+
+@export
+class RankNetLoss(OperatorLoss, operator=ranknet_loss, derivatives=ranknet_derivatives):
+    """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
+
+    Use `RankNetLoss()` for preferences between items, and `RankNetLoss(lambda_weight="ndcg")`, which is LambdaRank, to
+    compare with LightGBM's LambdaMART. For graded relevance start with `UniqueSoftmaxLoss` or `ApproxRankMSELoss`. See
+    `ops.ranknet_loss` for the formula, edge cases, errors, cost and source.
+
+    Args:
+      tau, lambda_weight, ties, normalization: as in `ops.ranknet_loss`.
+      **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
+
+    Example:
+      >>> weight = ks.losses.LambdaWeight("ndcg", k=10)
+      >>> round(float(ks.RankNetLoss(lambda_weight=weight)([[2, 0, 1]], [[0.5, 0.2, 0.9]])), 4)
+      0.3011
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        lambda_weight: str | LambdaWeight | None = None,
+        ties: str = "ignore",
+        normalization: str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(locals(), **kwargs)
 
 
 class _PairwiseLoss(OperatorLoss):
@@ -110,4 +142,26 @@ class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        super().__init__(locals(), **kwargs)
+
+
+@export
+class CircleLoss(OperatorLoss, operator=circle_loss):
+    """The circle loss of similarities, such as cosines of embeddings.
+
+    Use it if scores are similarities in [0, 1]. Relevant items are pulled to 1 - `margin` and others to `margin`, the
+    more strongly the farther they are. See `ops.circle_loss` for the formula, edge cases, errors, cost and source.
+
+    Args:
+      tau, margin: as in `ops.circle_loss`. The paper's gamma is 1 / tau.
+      **kwargs: `scale`, `lists`, `padding`, `reduction`, `name` and `dtype`; see `ScoreLoss`.
+
+    Example:
+      >>> round(float(ks.CircleLoss()([[1.0, 0.0, 0.0]], [[0.9, 0.3, 0.6]])), 4)
+      15.68
+    """
+
+    _depends_on_offset = True
+
+    def __init__(self, tau: float = 1 / 64, *, margin: float = 0.25, **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
