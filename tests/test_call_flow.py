@@ -25,7 +25,8 @@ def test_every_call_has_a_list():
 @pytest.mark.slow
 def test_every_call_is_traced():
     # A function that was traced before runs no further, so that some files may be missing.
-    assert [name for name, files in call_flow.visits_of_calls().items() if not files] == []
+    visits = call_flow.of_calls(call_flow.visits_of, call_flow.calls())
+    assert [name for name, files in visits.items() if not files] == []
 
 
 def test_the_page_shows_every_folder():
@@ -53,3 +54,20 @@ def test_a_return_to_a_file_is_another_visit():
     files = ["_internal/arguments.py", "ops/core/axes.py", "_internal/arguments.py"]
     assert call_flow.visits_of(back_and_forth) == files
     assert call_flow.visits_of(lambda: [back_and_forth() for _ in range(9)]) == files
+
+
+def test_the_deepest_stack_is_of_functions_of_the_package():
+    arguments = importlib.import_module("keras_softsort._internal.arguments")
+    assert call_flow.deepest_stack(lambda: None) == []
+    deepest = [f"_internal/arguments.py: {name}" for name in ("positive_integer", "_integer_from", "integer")]
+    assert call_flow.deepest_stack(lambda: [arguments.integer("k", 3), arguments.positive_integer("k", 3)]) == deepest
+    # A function that raises an error is no longer on the stack.
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        call_flow.deepest_stack(lambda: arguments.positive_integer("k", 0))
+
+    def caught():
+        with pytest.raises(ValueError, match="k must be at least 1"):
+            arguments.positive_integer("k", 0)
+        arguments.integer("k", 3)
+
+    assert call_flow.deepest_stack(caught) == deepest

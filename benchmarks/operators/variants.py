@@ -25,7 +25,6 @@ from steps import gradient_step, runner
 import keras_softsort as ks
 from keras_softsort.ops.core import decay_scan, order, products, target
 from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
-from keras_softsort.ops.ranking import _pair_costs
 from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
@@ -93,12 +92,6 @@ VARIANTS = {
     ),
     "products of pairs, ListMLE": Variant(
         of_grades(ks.ops.plackett_luce_loss), ("64x16", "64x50", "64x128"), ((target, "LONGEST_PRODUCT", 0),)
-    ),
-    "softplus and sigmoid": Variant(
-        of_grades(ks.ops.ranknet_loss), ("256x5", "64x50", "64x128"), ((_pair_costs, "is_compiled", lambda: True),)
-    ),
-    "one exponential": Variant(
-        of_grades(ks.ops.ranknet_loss), ("256x5", "64x50", "64x128"), ((_pair_costs, "is_compiled", lambda: False),)
     ),
     "rounds of bids": Variant(
         matching,

@@ -1,7 +1,8 @@
 """The files of the package that a call runs through, and the page of the documentation that lists them.
 
 `python tests/support/call_flow.py`, from the root of the repository, writes the lists of the page anew. It prints the
-number of files of each call, and how often the call returns to a file that it had left.
+number of files of each call, how often the call returns to a file that it had left, and how many functions of the
+package are on the stack at once. With `--stacks` it also prints these functions.
 """
 
 import re
@@ -16,6 +17,8 @@ ROOT = Path(ks.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "how-a-call-flows.md"
 # The part of the page that is written here, between two marks.
 LISTS = re.compile(r"(?<=<!-- files -->\n).*(?=<!-- end of files -->)", flags=re.DOTALL)
+
+COMPREHENSIONS = {"<dictcomp>", "<genexpr>", "<listcomp>", "<setcomp>"}
 
 SCORES = tf.random.stateless_normal([2, 16], seed=[0, 1])
 LABELS = tf.constant([[float(item % 4) for item in range(16)]] * 2)
@@ -39,6 +42,17 @@ def calls():
         "ops.sinkhorn": (ks.ops.sinkhorn, LOGITS),
         "SinkhornLayer": (sinkhorn_layer, LOGITS),
         "ops.linear_assignment": (ks.ops.linear_assignment, LOGITS),
+    }
+
+
+def other_calls():
+    """Calls that the page does not list, in the form of `calls`."""
+    loss, metric = ks.UniqueSoftmaxLoss(), ks.NDCG()
+    return {
+        "ops.unique_softmax_loss": (lambda scores: ks.ops.unique_softmax_loss(scores, LABELS), SCORES),
+        "ops.approx_ndcg_loss": (lambda scores: ks.ops.approx_ndcg_loss(scores, LABELS), SCORES),
+        "UniqueSoftmaxLoss": (lambda scores: loss(LABELS, scores), SCORES),
+        "NDCG": (lambda scores: metric(LABELS, scores), SCORES),
     }
 
 
@@ -79,9 +93,33 @@ def visits_of(run):
     return visits
 
 
-def visits_of_calls():
-    """Name of each call -> the files that it enters."""
-    return {name: visits_of(lambda each=each: trace(*each)) for name, each in calls().items()}
+def deepest_stack(run):
+    """The largest number of functions of the package that are on the stack at once during `run()`, as their names."""
+    stack, deepest, folder = [], [], f"{ROOT}/"
+
+    def note(frame, event, _):
+        nonlocal deepest
+        code = frame.f_code
+        # A comprehension is a part of its function.
+        if not code.co_filename.startswith(folder) or code.co_name in COMPREHENSIONS:
+            return
+        if event == "call":
+            stack.append(f"{code.co_filename.removeprefix(folder)}: {code.co_qualname}")
+            deepest = max(deepest, [*stack], key=len)
+        elif event == "return":
+            stack.pop()
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return deepest
+
+
+def of_calls(measure, calls):
+    """Name of each call -> `measure` of the function that traces it."""
+    return {name: measure(lambda each=each: trace(*each)) for name, each in calls.items()}
 
 
 def as_text(flows):
@@ -94,8 +132,13 @@ def as_text(flows):
 
 
 if __name__ == "__main__":
-    found = visits_of_calls()
-    flows = {name: sorted(set(visits)) for name, visits in found.items()}
+    visits = of_calls(visits_of, calls())
+    flows = {name: sorted(set(files)) for name, files in visits.items()}
     PAGE.write_text(LISTS.sub(lambda _: as_text(flows), PAGE.read_text()))
-    for name, visits in found.items():
-        print(f"{name}: {len(flows[name])} files, {len(visits) - len(flows[name])} returns")
+    visits |= of_calls(visits_of, other_calls())
+    stacks = of_calls(deepest_stack, calls() | other_calls())
+    for name, files in visits.items():
+        count = len(set(files))
+        print(f"{name}: {count} files, {len(files) - count} returns, {len(stacks[name])} functions deep")
+        if "--stacks" in sys.argv:
+            print("".join(f"    {each}\n" for each in stacks[name]))

@@ -12,7 +12,8 @@ from keras_softsort.ops.core.ties import mean_ranks
 from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, discounts
-from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite, item_mean
+from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.pointwise import item_mean
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

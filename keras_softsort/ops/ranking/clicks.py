@@ -11,7 +11,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import softmax_logits
 from keras_softsort.ops.ranking._operators import logit_operator
-from keras_softsort.ops.ranking.lists import ITEM_CHECKS, ListArguments, RankingLists, finite, item_mean
+from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite
+from keras_softsort.ops.ranking.pointwise import ITEM_CHECKS, item_mean
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

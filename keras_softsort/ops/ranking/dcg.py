@@ -28,7 +28,7 @@ class NDCGOptions(NamedTuple):
         """The gains `[batch, n]` of labels of at least 0, by default divided by the ideal DCG; 0 where masked."""
         if self.normalization == "none":
             return absolute_gains(labels, mask, self.gain)
-        return _shares_of_ideal(relative_gains(labels, mask, self.gain), rank_weights)
+        return normalized_gains(labels, mask, self.gain, rank_weights)
 
     def rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
         """The discounts of the ranks that count: `[k]`, or fewer if lists are shorter."""
@@ -118,13 +118,8 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
 
 
 def normalized_gains(
-    labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable, k: int | None, discount: str | Callable
+    labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable, rank_weights: tf.Tensor
 ) -> tf.Tensor:
     """The gains `[batch, n]` of labels, divided by the ideal DCG of their list, so that their DCG is the NDCG."""
     gains = relative_gains(labels, mask, gain)
-    return _shares_of_ideal(gains, rank_discounts(list_size(gains), gains.dtype, k, discount))
-
-
-def _shares_of_ideal(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
-    """The gains divided by the DCG of their best order; 0 in a list without gain."""
     return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])

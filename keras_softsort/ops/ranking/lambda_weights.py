@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains
+from keras_softsort.ops.ranking._checks import Held
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains, rank_discounts
 from keras_softsort.ops.ranking.lists import RankingLists
 
 LAMBDA_METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
@@ -111,6 +113,10 @@ def lambda_options(lambda_weight: str | LambdaWeight | None) -> LambdaOptions | 
     return LambdaOptions(**{**defaults, **weight.given()})
 
 
+# Keras objects hold it as it was given.
+LAMBDA_WEIGHT = Held(checked_lambda_weight, lambda name, value: lambda_options(checked_lambda_weight(name, value)))
+
+
 class DeltaFeatures(NamedTuple):
     """Features of items `[B, n]`. A swap changes the metric by `|(gain_i - gain_j) (effect_i - effect_j)|`.
 
@@ -141,7 +147,8 @@ def delta_features(lists: RankingLists, options: LambdaOptions) -> DeltaFeatures
     if options.metric == "dcg":
         gains = absolute_gains(lists.labels, lists.mask, options.gain)
     else:
-        gains = normalized_gains(lists.labels, lists.mask, options.gain, options.k, options.discount)
+        rank_weights = rank_discounts(list_size(ranks), ranks.dtype, options.k, options.discount)
+        gains = normalized_gains(lists.labels, lists.mask, options.gain, rank_weights)
     return DeltaFeatures(gains, ranks, effects, effects)
 
 

@@ -17,9 +17,6 @@ from keras_softsort.ops.core.axes import flatten_lists, list_size, with_static_s
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 
-# The check of the option that losses of items share.
-ITEM_CHECKS: dict[str, Any] = {"normalization": arguments.choice("list", "none")}
-
 _NO_TAU: Any = object()  # of losses without a temperature
 
 # The arguments of all operators of lists besides scores and labels, with their defaults.
@@ -30,6 +27,12 @@ class MaskArguments(TypedDict, total=False):
     """The names of these arguments in `**shared` of a formula, for type checkers."""
 
     mask: Any
+
+
+class UnweightedArguments(MaskArguments, total=False):
+    """The same with a temperature."""
+
+    tau: Any
 
 
 class ListArguments(MaskArguments, total=False):
@@ -284,13 +287,3 @@ def flat_lists(args: RankingArguments) -> RankingLists:
         return lists
     weights = flatten_lists(tf.broadcast_to(args.weights, tf.shape(args.labels)))
     return lists._replace(weights=lists.only_valid(weights))
-
-
-def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:
-    """Compute the weighted mean or sum [B] of the `costs` [B, n] of valid items."""
-    if lists.weights is None:
-        total = tf.reduce_sum(lists.only_valid(costs), axis=-1)
-    else:
-        # An item of weight 0 costs 0, even if its cost is infinite.
-        total = tf.reduce_sum(tf.math.multiply_no_nan(costs, lists.weights), axis=-1)
-    return total / lists.sizes() if normalization == "list" else total

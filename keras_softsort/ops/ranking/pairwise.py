@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking._noise import NOISE_CHECKS, noise_of
-from keras_softsort.ops.ranking._pair_sums import (
-    PAIR_CHECKS,
-    PairOptions,
-    pair_arguments,
-    pair_derivatives,
-    pair_losses,
-)
-from keras_softsort.ops.ranking.lambda_weights import LambdaWeight, lambda_options
-from keras_softsort.ops.ranking.lists import Derivatives
+from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.lambda_weights import LambdaOptions, LambdaWeight
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments
+from keras_softsort.ops.ranking.pairs import PAIR_CHECKS, have_pairs, pair_derivatives, pair_losses
 
-NEIGHBORS = LambdaWeight("dcg", version=2, neighbors_only=True)
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+NEIGHBORS = LambdaOptions("dcg", version=2, neighbors_only=True)
 
 
 @export
-@checks(**PAIR_CHECKS)
+@list_operator(have_pairs, tau=1.0, non_negative_weights=True, **PAIR_CHECKS)
 def pairwise_hinge_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     normalization: str = "auto",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the hinge loss of the pairs of items with different labels.
 
@@ -52,21 +47,17 @@ def pairwise_hinge_loss(
     Source: R. Herbrich et al., "Large Margin Rank Boundaries for Ordinal Regression", Advances in Large Margin
     Classifiers, 2000.
     """
-    options = PairOptions("hinge", lambda_options(lambda_weight), normalization)
-    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
+    return pair_losses(lists, "hinge", lambda_weight, normalization)
 
 
 @export
-@checks(**PAIR_CHECKS)
+@list_operator(functools.partial(have_pairs, cost="squared"), tau=1.0, non_negative_weights=True, **PAIR_CHECKS)
 def pairwise_mse_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     normalization: str = "auto",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the squared error of the score differences of all pairs.
 
@@ -91,21 +82,23 @@ def pairwise_mse_loss(
     Source: R. Pasumarthi et al., "TF-Ranking: Scalable TensorFlow Library for Learning-to-Rank", KDD 2019
     (`PairwiseMSELoss`).
     """
-    options = PairOptions("squared", lambda_options(lambda_weight), normalization, ties="half")
-    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
+    return pair_losses(lists, "squared", lambda_weight, normalization, ties="half")
+
+
+@pairwise_mse_loss.derivatives
+def pairwise_mse_derivatives(lists: RankingLists, **options: Any) -> Derivatives:
+    """Compute the derivatives of `pairwise_mse_loss`."""
+    return pair_derivatives(lists, "squared", **options, ties="half")
 
 
 @export
-@checks(**PAIR_CHECKS)
+@list_operator(have_pairs, tau=1.0, non_negative_weights=True, **PAIR_CHECKS)
 def pairwise_soft_zero_one_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     normalization: str = "auto",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
@@ -125,39 +118,20 @@ def pairwise_soft_zero_one_loss(
     Source: Y. Song et al., "Training Deep Neural Networks via Direct Loss Minimization", ICML 2016, for the aim;
     R. Pasumarthi et al., "TF-Ranking", KDD 2019, for the smooth count.
     """
-    options = PairOptions("soft_zero_one", lambda_options(lambda_weight), normalization)
-    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
-
-
-def pairwise_mse_derivatives(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any,
-    lambda_weight: str | LambdaWeight | None,
-    normalization: str,
-    mask: Any = None,
-    weights: Any = None,
-) -> Derivatives:
-    """The derivatives of `pairwise_mse_loss`."""
-    options = PairOptions("squared", lambda_options(lambda_weight), normalization, ties="half")
-    return pair_derivatives(pair_arguments(scores, labels, mask, weights, tau), options)
+    return pair_losses(lists, "soft_zero_one", lambda_weight, normalization)
 
 
 @export
-@checks(**PAIR_CHECKS, **NOISE_CHECKS)
+@list_operator(have_pairs, tau=1.0, non_negative_weights=True, **PAIR_CHECKS, **NOISE_CHECKS)
 def yeti_logistic_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     seed: Any,
-    tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     normalization: str = "auto",
     num_samples: int = 8,
     noise_scale: float = 1.0,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 
@@ -182,6 +156,5 @@ def yeti_logistic_loss(
     Source: I. Lyzhin et al., "Which Tricks are Important for Learning to Rank?", ICML 2023; A. Gulin et al., "Winning
     The Transfer Learning Track of Yahoo!'s Learning To Rank Challenge with YetiRank", JMLR Workshop 14, 2011.
     """
-    options = PairOptions("logistic", lambda_options(lambda_weight or NEIGHBORS), normalization)
-    args = pair_arguments(scores, labels, mask, weights, tau)
-    return pair_losses(args, options, noise_of(num_samples, noise_scale, seed))
+    noise, weight = Noise(num_samples, noise_scale, seed), lambda_weight or NEIGHBORS
+    return mean_over_samples(lists, noise, pair_losses, "logistic", weight, normalization)

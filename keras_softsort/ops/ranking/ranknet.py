@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._checks import checks
-from keras_softsort.ops.ranking._pair_sums import (
-    PAIR_CHECKS,
-    PairOptions,
-    pair_arguments,
-    pair_derivatives,
-    pair_lambdas,
-    pair_losses,
-)
-from keras_softsort.ops.ranking.lambda_weights import LambdaWeight, checked_lambda_weight, lambda_options
-from keras_softsort.ops.ranking.lists import Derivatives
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.lambda_weights import LAMBDA_WEIGHT, LambdaWeight
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, UnweightedArguments
+from keras_softsort.ops.ranking.pairs import PAIR_CHECKS, have_pairs, pair_derivatives, pair_lambdas, pair_losses
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 TIES = arguments.choice("half", "ignore")
 
 
 @export
-@checks(**PAIR_CHECKS, ties=TIES)
+@list_operator(have_pairs, tau=1.0, non_negative_weights=True, **PAIR_CHECKS, ties=TIES)
 def ranknet_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     ties: str = "ignore",
     normalization: str = "auto",
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
@@ -77,36 +71,23 @@ def ranknet_loss(
 
     Source: C. Burges et al., "Learning to Rank using Gradient Descent", ICML 2005; see also `losses.LambdaWeight`.
     """
-    options = PairOptions("logistic", lambda_options(lambda_weight), normalization, ties)
-    return pair_losses(pair_arguments(scores, labels, mask, weights, tau), options)
+    return pair_losses(lists, "logistic", lambda_weight, normalization, ties)
 
 
-def ranknet_derivatives(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any,
-    lambda_weight: str | LambdaWeight | None,
-    ties: str,
-    normalization: str,
-    mask: Any = None,
-    weights: Any = None,
-) -> Derivatives:
-    """The derivatives of `ranknet_loss`."""
-    options = PairOptions("logistic", lambda_options(lambda_weight), normalization, ties)
-    return pair_derivatives(pair_arguments(scores, labels, mask, weights, tau), options)
+@ranknet_loss.derivatives
+def ranknet_derivatives(lists: RankingLists, **options: Any) -> Derivatives:
+    """Compute the derivatives of `ranknet_loss`."""
+    return pair_derivatives(lists, "logistic", **options)
 
 
 @export
-@checks(lambda_weight=checked_lambda_weight, ties=TIES)
+@list_operator(have_pairs, tau=1.0, takes_weights=False, lambda_weight=LAMBDA_WEIGHT, ties=TIES)
 def ranknet_lambdas(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     ties: str = "ignore",
     lambda_weight: str | LambdaWeight | None = None,
-    mask: Any = None,
+    **shared: Unpack[UnweightedArguments],
 ) -> tf.Tensor:
     """Compute RankNet's lambdas: the gradient of the sum of a list's pair costs with respect to its scores.
 
@@ -131,5 +112,4 @@ def ranknet_lambdas(
 
     Source: C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010.
     """
-    options = PairOptions("logistic", lambda_options(lambda_weight), ties=ties)
-    return pair_lambdas(pair_arguments(scores, labels, mask, None, tau), options)
+    return pair_lambdas(lists, lambda_weight, ties)

@@ -7,7 +7,7 @@ from support import models, modes
 from support.gradients import fixed_weights
 
 import keras_softsort as ks
-from keras_softsort.ops.ranking import _pair_sums
+from keras_softsort.ops.ranking import pairs
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -89,7 +89,7 @@ def ndcg_swaps(labels, scores):
 )
 def test_what_is_one_tile(shape, is_one):
     """The number of pairs of the last shape is beyond int32."""
-    assert bool(_pair_sums.is_one_tile(tf.constant(shape))) == is_one
+    assert bool(pairs.is_one_tile(tf.constant(shape))) == is_one
 
 
 @pytest.mark.slow
