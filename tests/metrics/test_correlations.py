@@ -10,7 +10,6 @@ from support import models
 from support.cases.metrics import kendall_tau, spearman_correlation
 
 import keras_softsort as ks
-from keras_softsort.ops.metrics._inversions import count_inversions
 
 keras = models.keras
 PEERS = {file.METRICS[0].cls: file.ORACLE for file in (kendall_tau, spearman_correlation)}
@@ -91,17 +90,6 @@ def test_long_lists(metric, mode, rng):
     update = own.update_state if mode == "eager" else models.traced_update(own, **MODES[mode])
     update(tf.constant(labels), tf.constant(scores))
     assert float(own.result()) == pytest.approx(expected(labels, scores, metric=metric), rel=1e-6)
-
-
-@pytest.mark.default_stack_only
-def test_inversions(rng):
-    for size in (0, 1, 2, 3, 7, 8, 9, 64, 65):
-        permutations = rng.permuted(np.tile(np.arange(size, dtype="int32"), (5, 1)), axis=1)
-        pairs = permutations[:, :, None] > permutations[:, None, :]
-        wanted = np.sum(pairs & np.triu(np.ones((size, size), bool)), axis=(1, 2))
-        np.testing.assert_array_equal(count_inversions(tf.constant(permutations)), wanted)
-    # More than fit into 32 bits.
-    assert count_inversions(tf.range(99_999, -1, -1)[tf.newaxis]).numpy() == [99_999 * 50_000]
 
 
 @pytest.mark.default_stack_only

@@ -7,11 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.axes import list_size
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.core.target import compares_pairs
-from keras_softsort.ops.core.ties import tied_ranks
-from keras_softsort.ops.metrics._inversions import count_inversions
+from keras_softsort.ops.metrics._pairs import concordant_pairs, untied_pairs
 from keras_softsort.ops.metrics.ranked_lists import (
     Measures,
     MetricOptions,
@@ -86,44 +82,14 @@ def ordered_pair_accuracy(
 @per_list(can_be_ranked)
 def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The accuracy of the pairs of each list, which weighs as much as its pairs."""
-    if compares_pairs(list_size(lists.scores)):
-        return _of_sums(*_compared_pairs(lists, ties_count=options.ties == "mean"))
-    right = _weight_of_right_pairs(lists, ties_are_right=False)
+    scores, labels, weights = lists.scores, lists.labels, lists.item_weights()
+    right, pairs = concordant_pairs(scores, labels, lists.mask, weights), untied_pairs(labels, lists.mask, weights)
     if options.ties == "mean":
-        right = (right + _weight_of_right_pairs(lists, ties_are_right=True)) / 2
-    return _of_sums(right, _weight_of_pairs(lists))
+        wrong = concordant_pairs(-scores, labels, lists.mask, weights)
+        right = (right + pairs - wrong) / 2  # the tied ones are neither right nor wrong
+    return _of_sums(right, pairs)
 
 
 def _of_sums(total: tf.Tensor, weight: tf.Tensor) -> Measures:
     """The mean of each list from a weighted sum and its weight [B]."""
     return Measures(tf.math.divide_no_nan(total, weight), weight, tf.cast(weight > 0, weight.dtype))
-
-
-def _compared_pairs(lists: RankingLists, ties_count: bool) -> tuple[tf.Tensor, tf.Tensor]:
-    """The weights [B] of right pairs and of all pairs, from all pairs of items."""
-    dtype, scores = lists.labels.dtype, lists.scores
-    counts = lists.labels[:, :, tf.newaxis] > lists.labels[:, tf.newaxis, :]
-    counts = counts if lists.mask is None else counts & lists.mask[:, tf.newaxis, :]
-    right = tf.cast(counts & (scores[:, :, tf.newaxis] > scores[:, tf.newaxis, :]), dtype)
-    if ties_count:
-        right += tf.cast(counts & tf.equal(scores[:, :, tf.newaxis], scores[:, tf.newaxis, :]), dtype) / 2
-    weights = lists.item_weights()
-    right, pairs = (tf.reduce_sum(each, axis=2) for each in (right, tf.cast(counts, dtype)))
-    return tf.reduce_sum(weights * right, axis=1), tf.reduce_sum(weights * pairs, axis=1)
-
-
-def _weight_of_pairs(lists: RankingLists) -> tf.Tensor:
-    """The weight [B] of all pairs of valid items with different labels."""
-    keys, order = descending(masked_last(lists.labels, lists.mask))
-    less_relevant = tf.cast(lists.sizes(), tf.int32)[:, tf.newaxis] - 1 - tied_ranks(keys)[1]
-    return tf.reduce_sum(take(lists.item_weights(), order) * tf.cast(less_relevant, keys.dtype), axis=-1)
-
-
-def _weight_of_right_pairs(lists: RankingLists, ties_are_right: bool) -> tf.Tensor:
-    """The weight [B] of the pairs whose more relevant item has the greater score: the later one, from the lowest up."""
-    # If pairs of tied items count as right, the more relevant ones come last.
-    _, by_label = descending(-lists.labels if ties_are_right else lists.labels)
-    _, by_score = descending(take(masked_last(-lists.scores, lists.mask), by_label))
-    order = take(by_label, by_score)
-    relevance_ranks = inverse(descending(take(lists.labels, order))[1])
-    return count_inversions(relevance_ranks, take(lists.item_weights(), order))

@@ -1,4 +1,4 @@
-"""Metrics of pairs and ranks, by comparing all pairs as a TPU does, have the values of the form for long lists."""
+"""Pairs that two lists order alike, by comparing all pairs as a TPU does, and by sorts and inversions."""
 
 import re
 
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import keras_softsort as ks
 from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.metrics._pairs import concordant_pairs, untied_pairs, weight_of_inversions
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -52,3 +53,36 @@ def test_integers_beyond_float32_stay_apart():
             tf.function(metric)(first, second).numpy() for metric in (ks.ops.kendall_tau, ks.ops.spearman_correlation)
         ]
     np.testing.assert_allclose(found, [[-1 / 3], [-0.5]])
+
+
+@pytest.mark.parametrize("mask", [None, RNG.random((40, 9)) < 0.6], ids=["all", "masked"])
+@pytest.mark.parametrize("target", ["cpu", "tpu"])
+def test_weights_of_pairs(target, mask):
+    """Each pair has the weight of its item with the greater second number."""
+    first, second = np.nan_to_num(FIRST, posinf=7), np.nan_to_num(SECOND)
+    valid = np.ones(first.shape, bool) if mask is None else mask
+    weights = np.where(valid, WEIGHTS, 0)
+
+    def is_above(values):
+        return values[:, :, None] > values[:, None, :]
+
+    with lowering_for(target):
+        found = [
+            concordant_pairs(tf.constant(first), tf.constant(second), mask, tf.constant(weights)),
+            untied_pairs(tf.constant(second), mask, tf.constant(weights)),
+        ]
+    for pairs, sums in zip((is_above(first) & is_above(second), is_above(second)), found, strict=True):
+        expected = np.sum(pairs & valid[:, None, :], axis=2) * np.float64(weights)
+        np.testing.assert_allclose(sums, expected.sum(axis=1), rtol=1e-5)
+
+
+def test_inversions(rng):
+    for size in (0, 1, 2, 3, 7, 8, 9, 64, 65):
+        permutations = rng.permuted(np.tile(np.arange(size, dtype="int32"), (5, 1)), axis=1)
+        weights = rng.random((5, size))
+        pairs = np.triu(permutations[:, :, None] > permutations[:, None, :])
+        wanted = np.sum(pairs * weights[:, None, :], axis=(1, 2))
+        np.testing.assert_allclose(weight_of_inversions(tf.constant(permutations), tf.constant(weights)), wanted)
+    # More than float32 and 32 bits hold.
+    descending, ones = tf.range(99_999, -1, -1)[tf.newaxis], tf.ones([1, 100_000], tf.float64)
+    assert weight_of_inversions(descending, ones).numpy() == [99_999 * 50_000]
