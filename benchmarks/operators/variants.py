@@ -1,13 +1,14 @@
 """Measure the time that each second algorithm for one result saves, forward and backward.
 
-Comments in the code cite these ratios: the time with one algorithm alone over the time with both. The two alternate
-within one process, and the figures are ratios of medians. A variant is switched off by replacing what selects it.
+A ratio is the time with one algorithm alone over the time with both. The two alternate within one process, and the
+figures are ratios of medians. A variant is switched off by replacing what selects it.
 
     python benchmarks/operators/variants.py
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -23,18 +24,25 @@ import tensorflow as tf
 from steps import gradient_step, runner
 
 import keras_softsort as ks
-from keras_softsort.ops.core import decay_scan, order, products, target
+from keras_softsort.ops.core import decay_scan
 from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
-from keras_softsort.ops.sorting._dense import soft_rows
 from keras_softsort.ops.sorting._permutahedron import isotonic
+
+MODES = ("TF", "XLA")
+LEAST_RATIO = 1.5
 
 
 class Variant(NamedTuple):
-    """`without` are modules, names and values that switch it off for `operator`."""
+    """`without` are modules, names and values that switch it off for `operator`.
+
+    `reason` says why it stays: "faster" (by 1.5 in one cell or more of its algorithm), "grows slower", or "promise: "
+    and what breaks without it. What stands before a comma in the name of a variant is its algorithm.
+    """
 
     operator: Callable[[tf.Tensor], tf.Tensor]
     shapes: tuple[str, ...]
     without: tuple[tuple[Any, str, Any], ...]
+    reason: str
 
 
 def projected_ranks(tau: float) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -54,51 +62,43 @@ def by_doubling(positions: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return decay_scan._by_doubling(positions, values, values.dtype)
 
 
-def of_grades(loss: Callable[..., tf.Tensor]) -> Callable[[tf.Tensor], tf.Tensor]:
-    """The loss of scores with labels of 0 to 4, from the bits of the scores: XLA would sort known labels beforehand."""
-    return lambda scores: loss(scores, tf.math.floormod(tf.bitcast(scores, tf.int32), 5))
-
-
 VARIANTS = {
     **{
         f"rounds of pooling, tau {tau}": Variant(
-            projected_ranks(tau), ("64x16", "64x128", "8x1000"), ((isotonic, "ROUNDS", 0),)
+            projected_ranks(tau), ("64x16", "64x128", "8x1000"), ((isotonic, "ROUNDS", 0),), "faster"
         )
         for tau in (0.01, 0.1, 1.0, 10.0)
     },
-    "running sums, SoftSort": Variant(
-        ranks("soft_sort"), ("32x200", "8x1000", "1x10000"), ((decay_scan, "_by_running_sums", by_doubling),)
-    ),
-    "running sums, LapSum": Variant(
-        ranks("lapsum"), ("32x200", "8x1000", "1x10000"), ((decay_scan, "_by_running_sums", by_doubling),)
-    ),
-    "sums over few columns": Variant(
-        ks.sinkhorn, ("64x8x8", "64x16x16", "64x32x32"), ((_sinkhorn_solvers, "SHORT", 0),)
-    ),
-    "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),)),
-    "products with vectors, NeuralSort": Variant(
-        lambda scores: ks.soft_values(scores, 1.0),
-        ("64x16", "64x50", "64x128", "8x500"),
-        ((products, "LONGEST_SUMS", dict.fromkeys(products.LONGEST_SUMS, 10**9)),),
-    ),
-    "softmax as one operation": Variant(
-        ks.neural_sort, ("64x16", "64x50", "64x128", "8x500"), ((soft_rows, "LONGEST_IN_PARTS", 10**9),)
-    ),
-    "sort of integers, projections": Variant(
-        projected_ranks(1.0), ("64x50", "64x128", "8x1000", "1x100000"), ((order, "sorts_integers", lambda _: False),)
-    ),
-    "sort of integers, ListMLE": Variant(
-        of_grades(ks.ops.plackett_luce_loss), ("256x200", "8x1000"), ((order, "sorts_integers", lambda _: False),)
-    ),
-    "products of pairs, ListMLE": Variant(
-        of_grades(ks.ops.plackett_luce_loss), ("64x16", "64x50", "64x128"), ((target, "LONGEST_PRODUCT", 0),)
-    ),
+    **{
+        f"running sums, {name}": Variant(
+            ranks(method),
+            ("32x200", "8x1000", "1x10000"),
+            ((decay_scan, "_by_running_sums", by_doubling),),
+            "faster",
+        )
+        for name, method in (("SoftSort", "soft_sort"), ("LapSum", "lapsum"))
+    },
+    "sums over few columns": Variant(ks.sinkhorn, ("64x8x8", "64x16x16"), ((_sinkhorn_solvers, "SHORT", 0),), "faster"),
+    "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),), "faster"),
     "rounds of bids": Variant(
         matching,
         ("8x100x100", "2x300x300"),
         ((_assignment, "FEWEST_ROUNDS", 0), (_assignment, "ROWS_PER_ROUND", 10**9)),
+        "faster",
     ),
 }
+
+
+def unpaid(ratios: list[harness.Row], reasons: dict[str, str]) -> list[str]:
+    """The algorithms that are not 1.5 times as fast in any cell of up to 1,000 items, and have no other reason."""
+    best: dict[str, float] = {}
+    for row in ratios:
+        algorithm, size = row["variant"].split(",")[0], int(row["shape"].split("x")[-1])
+        best[algorithm] = max([best.get(algorithm, 0), *(row[mode] for mode in MODES if size <= 1000)])
+    others = {
+        name.split(",")[0] for name, reason in reasons.items() if re.fullmatch("grows slower|promise: .+", reason)
+    }
+    return [algorithm for algorithm, most in best.items() if most < LEAST_RATIO and algorithm not in others]
 
 
 def ratio(variant: Variant, shape: str, jit: bool, repeats: int, seconds: float) -> float:
@@ -122,7 +122,7 @@ def rows(names: list[str], shapes: list[str] | None, repeats: int, seconds: floa
     for name in names:
         for shape in shapes or VARIANTS[name].shapes:
             found = (ratio(VARIANTS[name], shape, jit, repeats, seconds) for jit in (False, True))
-            yield {"variant": name, "shape": shape, **dict(zip(("TF", "XLA"), found, strict=True))}
+            yield {"variant": name, "shape": shape, **dict(zip(MODES, found, strict=True))}
 
 
 def main(arguments: list[str] | None = None) -> dict:

@@ -17,8 +17,8 @@ from keras_softsort._internal import arguments
 from keras_softsort.ops.core.tracing import is_compiled
 
 TARGETS = ("cpu", "gpu", "tpu")
-# The longest lists whose items are compared by pairs, for each target.
-LONGEST = {"cpu": 0, "gpu": 2048, "tpu": 2048}
+# The largest size of lists whose items are compared by pairs, for each target.
+MAX_COMPARED_SIZE = {"cpu": 0, "gpu": 2048, "tpu": 2048}
 LONGEST_PRODUCT = 128
 
 _chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", default=None)
@@ -36,7 +36,7 @@ def lowering_for(target: str) -> Iterator[None]:
 
 def compares_pairs(size: Any) -> bool:
     """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
-    return isinstance(size, int) and size <= LONGEST[_target()]
+    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[_target()]
 
 
 def by_products(size: Any) -> bool:
@@ -60,14 +60,6 @@ def recomputes_pairs(size: Any) -> bool:
     lists of 128 items. A GPU launches two kernels more with it.
     """
     return _target() == "tpu" and compares_pairs(size)
-
-
-def emulates_float64() -> bool:
-    """Whether float64 numbers are pairs of float32 numbers.
-
-    The compiler for a TPU takes minutes for a `tf.cumsum` of 100,000 of them.
-    """
-    return _device() == "tpu"
 
 
 def unrolls_iterations() -> bool:
