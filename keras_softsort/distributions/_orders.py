@@ -14,8 +14,8 @@ import tensorflow_probability as tfp
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, list_size
-from keras_softsort.ops.core.choices import choice_costs, choices_in, choices_of
-from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last
+from keras_softsort.ops.core.choices import choice_costs, choices_in
+from keras_softsort.ops.core.order import descending, group_sums, masked_last
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -47,15 +47,12 @@ def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
 
 def _of_lists(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Compute the log-probabilities [B] of orders [B, k]."""
-    size = list_size(logits)
-    are_valid, orders = are_orders(orders, size), in_range(orders, size)
-    if orders.shape[1] is not None and orders.shape[1] == logits.shape[1]:
-        choices, weights = choices_in(orders), None
-    else:
-        # Items that are not in the order come last, with a weight of 0.
-        ranks = inverse(orders, size)
-        choices = choices_of(-ranks, "first")
-        weights = choices.arranged(tf.cast(ranks < list_size(orders), logits.dtype))
+    count, size = list_size(orders), list_size(logits)
+    are_valid = are_orders(orders, size)
+    choices = choices_in(tf.where(are_valid[:, tf.newaxis], orders, tf.range(count)), size)
+    is_partial = orders.shape[1] is None or orders.shape[1] != logits.shape[1]
+    # Items that are not in the order come last, with a weight of 0.
+    weights = choices.at_ranks(tf.cast(tf.range(size) < count, logits.dtype)) if is_partial else None
     costs = choice_costs(choices, logits, weights)
     return tf.where(are_valid, -costs, tf.constant(-math.inf, costs.dtype))
 

@@ -24,7 +24,7 @@ LOG2 = 1 / np.log2(np.arange(5) + 2)
 
 def estimates(scores, orders, rewards, rank_weights):
     """The estimate of the gradient by each order: [orders, n]."""
-    choices = choices_in(tf.constant(orders, tf.int32))
+    choices = choices_in(tf.constant(orders[:, : len(rank_weights)], tf.int32), orders.shape[1])
     scores, rewards = (choices.arranged(tf.constant(np.tile(each, [len(orders), 1]))) for each in (scores, rewards))
     weights = choices.at_ranks(tf.constant(np.pad(rank_weights, [0, orders.shape[1] - len(rank_weights)])))
     return choices.restored(reward_gradients(choices, scores, rewards, weights)).numpy()

@@ -42,9 +42,14 @@ def choices_of(keys: tf.Tensor, ties: str) -> Ordered | Compared:
     return Ordered(order, ties, None if ties == "first" else tied_ranks(ordered))
 
 
-def choices_in(order: tf.Tensor) -> Ordered | Compared:
-    """The choices of all items in this `order` [B, n]."""
-    return Compared(-inverse(order), "first") if compares_pairs(order.shape[1]) else Ordered(order, "first", None)
+def choices_in(order: tf.Tensor, size: int | tf.Tensor) -> Ordered | Compared:
+    """The choices of the items in `order` [B, k], each at most once, and then of the other items of all `size`."""
+    if order.shape[1] is not None and order.shape[1] == tf.get_static_value(size) and not compares_pairs(size):
+        return Ordered(order, "first", None)
+    count, ranks = list_size(order), inverse(order, size)
+    is_missing = ranks >= count
+    ranks = tf.where(is_missing, count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1), ranks)
+    return Compared(-ranks, "first") if compares_pairs(ranks.shape[1]) else Ordered(inverse(ranks), "first", None)
 
 
 def choice_costs(choices: Ordered | Compared, scores: tf.Tensor, weights: tf.Tensor | None = None) -> tf.Tensor:

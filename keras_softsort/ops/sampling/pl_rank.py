@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import flatten_lists
-from keras_softsort.ops.core.choices import Compared, Ordered, choices_of
+from keras_softsort.ops.core.choices import Compared, Ordered, choices_in
 from keras_softsort.ops.core.gradients import with_slopes
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import excluded
@@ -20,7 +20,9 @@ def expected_reward(
     `[k]` with k <= n, and `rewards` `[batch, n]`, 0 where masked. Neither may be negative.
     """
     shape = tf.shape(keys)
-    choices = choices_of(flatten_lists(masked_last(keys, mask)), "first")
+    count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
+    orders = flatten_lists(tf.math.top_k(masked_last(keys, mask), count).indices)
+    choices = choices_in(orders, logits.shape[1] or shape[2])
     scores = logits if mask is None else tf.where(mask, logits, excluded(logits.dtype))
     scores, every_reward = (
         choices.arranged(flatten_lists(tf.broadcast_to(tf.stop_gradient(each), shape))) for each in (scores, rewards)

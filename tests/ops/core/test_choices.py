@@ -99,7 +99,7 @@ def test_derivatives(spread, ties, target):
 def test_an_impossible_item_has_finite_derivatives(target):
     scores = np.array([[0.5, 1.0, -np.inf]])
     with lowering_for(target):
-        slopes, curvatures = choice_derivatives(choices_in(tf.constant([[2, 0, 1]])), tf.constant(scores))
+        slopes, curvatures = choice_derivatives(choices_in(tf.constant([[2, 0, 1]]), 3), tf.constant(scores))
     assert np.isfinite(slopes).all()
     assert (curvatures.numpy() >= 0).all()
 
@@ -144,6 +144,19 @@ def test_sums_over_the_others_and_weights_of_ranks(ties, target):
             np.testing.assert_allclose(at_ranks.numpy()[row, np.argsort(-keys, kind="stable")], rank_weights)
 
 
+@in_each_form
+@pytest.mark.parametrize("count", [0, 2, 7])
+def test_the_other_items_follow_a_partial_order(count, target):
+    orders = np.argsort(-KEYS, axis=1, kind="stable")
+    for row, order in enumerate(orders):
+        order[count:].sort()
+        keys = -1.0 * np.argsort(order)[np.newaxis]
+        with lowering_for(target):
+            choices = choices_in(tf.constant(order[np.newaxis, :count], tf.int32), 7)
+            found = choice_costs(choices, tf.constant(SCORES[row : row + 1]))
+        np.testing.assert_allclose(found, expected(SCORES[row : row + 1], np.ones([1, 7]), "first", keys)[0])
+
+
 @pytest.mark.parametrize("size", [MAX_FLOAT32_SIZE, MAX_FLOAT32_SIZE + 1, None])
 def test_long_lists_are_summed_in_float64(size):
     found = []
@@ -160,7 +173,7 @@ def test_long_lists_are_summed_in_float64(size):
 
 def test_the_digits_of_small_costs():
     """The first item is chosen almost surely: its cost is below the rounding of float32 numbers near 1."""
-    found = choice_costs(choices_in(tf.constant([[0, 1]])), tf.constant([[20.0, 0.0]]))
+    found = choice_costs(choices_in(tf.constant([[0, 1]]), 2), tf.constant([[20.0, 0.0]]))
     np.testing.assert_allclose(found, np.log1p(np.exp([-20.0])), rtol=1e-6)
 
 
@@ -182,7 +195,7 @@ def test_excluded_items_cost_nothing_if_none_is_left(spread, target):
     scores[0, 1:] = excluded(tf.float32)
     with lowering_for(target):
         found = value_and_gradient(
-            lambda each: choice_costs(choices_in(tf.constant([[0, 1, 2]])), each), tf.constant(scores)
+            lambda each: choice_costs(choices_in(tf.constant([[0, 1, 2]]), 3), each), tf.constant(scores)
         )
     np.testing.assert_array_equal(found[0], [0])
     np.testing.assert_array_equal(found[1], np.zeros([1, 3]))
@@ -192,7 +205,7 @@ def test_excluded_items_cost_nothing_if_none_is_left(spread, target):
 def test_the_form_is_the_targets(target, form):
     with lowering_for(target):
         assert isinstance(choices_of(tf.constant(KEYS), "breslow"), form)
-        assert isinstance(choices_in(tf.constant([[1, 0]])), form)
+        assert isinstance(choices_in(tf.constant([[1, 0]]), 2), form)
 
 
 def test_the_gradient_of_weights():
