@@ -59,8 +59,8 @@ def pl_rank_loss(
       ValueError: `k` or `num_samples` is below 1, a name is unknown, discounts rise or are negative, shapes do not
         match, or a weight is negative (an InvalidArgumentError in a traced function; not checked under XLA).
 
-    Cost: O(n log k) time per list and sample; O(n) memory. If scores span more than 40 in float32 lists of up to 1,000
-    items, or 600 in others, it takes O(n + k^1.5) time and memory. The gradient is computed with the value.
+    Cost: O(n log k) time and O(n) memory per list and sample; O(n^1.5) if the scores of a list span more than 70. The
+    gradient is computed with the value.
 
     Example:
       >>> round(float(ks.ops.pl_rank_loss([9.0, -9.0, 0.0], [2, 0, 1], seed=[1, 2])), 2)
