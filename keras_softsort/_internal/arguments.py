@@ -116,12 +116,12 @@ def boolean(name: str, value: Any) -> bool:
 def elements(name: str, value: Any, of: str) -> Iterator[Any]:
     """The elements of `value`, an iterable but no text and no mapping. `of` says in the error what the elements are."""
     try:
-        found = None if isinstance(value, (str, bytes, Mapping)) else iter(value)
+        iterator = None if isinstance(value, (str, bytes, Mapping)) else iter(value)
     except TypeError:
-        found = None
-    if found is None:
+        iterator = None
+    if iterator is None:
         raise TypeError(f"{name} must be a sequence of {of}, got {value!r}")
-    return found
+    return iterator
 
 
 def mapping(name: str, value: Any, of: str) -> Mapping[Any, Any]:

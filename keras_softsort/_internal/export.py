@@ -45,7 +45,7 @@ def export(item: Any = None, *, top_level: bool = False, folder: str | None = No
             if constructor is not item.__init__:  # type: ignore[misc]
                 item.__init__ = constructor  # type: ignore[misc]
             return item
-        # `@checks` looks at the names itself.
+        # An operator with rules looks at the names itself.
         return item if hasattr(item, "check") else with_named_errors(item, item.__name__)
 
     return exported if item is None else exported(item)

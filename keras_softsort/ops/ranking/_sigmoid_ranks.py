@@ -11,26 +11,25 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import excluded
 
 # Ranks are then off by 5e-8 of their value, and slopes by 6e-7.
 STEP = 0.5
 GAUSS_NODES = 4
 # Beyond, exp(-t A) is below 4e-8, the share of a result that is left out.
-LAST = 17.0
+LAST_EXPONENT = 17.0
 # The largest of so many nodes is still finite in float32.
-MAX_COUNT = 172
+MAX_NODES = 172
 
 
 def _nodes() -> tuple[np.ndarray, np.ndarray]:
-    """The nodes t_k, rising, and their weights divided by t_k: float32 [MAX_COUNT]."""
+    """The nodes t_k, rising, and their weights divided by t_k: float32 [MAX_NODES]."""
     points = np.exp(-STEP * np.arange(1, 100))
     weights = STEP * points
     # The Gauss rule of a discrete measure is in the eigenvectors of the matrix of its orthogonal polynomials.
     polynomials, _ = np.linalg.qr(np.sqrt(weights)[:, np.newaxis] * np.vander(points, GAUSS_NODES, increasing=True))
     nodes, vectors = np.linalg.eigh(polynomials.T @ (points[:, np.newaxis] * polynomials))
-    others = np.exp(STEP * np.arange(MAX_COUNT - GAUSS_NODES))
+    others = np.exp(STEP * np.arange(MAX_NODES - GAUSS_NODES))
     shares = np.append(weights.sum() * vectors[0] ** 2 / nodes, np.full(len(others), STEP))
     return np.append(nodes, others).astype(np.float32), shares.astype(np.float32)
 
@@ -41,7 +40,7 @@ _TIMES, _SHARES = _nodes()
 def largest_span(count: Any) -> Any:
     """How far below 0 scores may lie for `count` nodes, an integer or a scalar tensor."""
     last = STEP * (tf.cast(count, tf.float32) - (GAUSS_NODES + 1))  # the logarithm of the last node
-    return last - math.log(LAST / 2)
+    return last - math.log(LAST_EXPONENT / 2)
 
 
 class ExponentialSums:
@@ -116,7 +115,7 @@ class ScorePairs:
 
 # Shorter lists compare all pairs, which the gradient then needs not compute again. Others take 32 nodes for scores that
 # span up to 11 temperatures, or a node for every 3 items, which takes at most 0.8 of the time of all pairs.
-MIN_SIZE, COUNT, ITEMS_PER_NODE = 250, 32, 3
+MIN_SIZE, NUM_NODES, ITEMS_PER_NODE = 250, 32, 3
 
 Way = Callable[[tf.Tensor, tf.Tensor], ScorePairs | ExponentialSums]
 
@@ -129,7 +128,7 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
         # So low that a masked item is ahead of none.
         scores = scores if mask is None else tf.where(mask, scores, _lowest(tau))
         size = scores.shape[1]
-        by_pairs = scores.dtype != tf.float32 or is_at_most(size, MIN_SIZE - 1) or compares_pairs(size)
+        by_pairs = scores.dtype != tf.float32 or is_at_most(size, MIN_SIZE - 1)
         pairs = ScorePairs(scores, tau) if by_pairs else None
 
         def compute(result: Callable[[ScorePairs | ExponentialSums], Any]) -> Any:
@@ -154,7 +153,7 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
 def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any]) -> Any:
     """Call `compute` with the fewest nodes that suffice, or with all pairs."""
     size = tf.shape(scores)[1]
-    more = tf.minimum(size // ITEMS_PER_NODE, MAX_COUNT)
+    more = tf.minimum(size // ITEMS_PER_NODE, MAX_NODES)
     below = _below_largest(scores, tau)
     span = -tf.reduce_min(tf.where(scores > _lowest(tau), below, tf.zeros_like(below)))
 
@@ -163,7 +162,7 @@ def _by_cheapest(scores: tf.Tensor, tau: tf.Tensor, compute: Callable[[Way], Any
         suffice = tf.logical_and(span <= largest_span(count), size >= MIN_SIZE)
         return suffice, lambda: compute(functools.partial(ExponentialSums, count=count))
 
-    return tf.case([with_nodes(COUNT), with_nodes(more)], default=lambda: compute(ScorePairs))
+    return tf.case([with_nodes(NUM_NODES), with_nodes(more)], default=lambda: compute(ScorePairs))
 
 
 def _lowest(tau: tf.Tensor) -> tf.Tensor:

@@ -200,13 +200,13 @@ def _precision_features(relevant: tf.Tensor, ranks: tf.Tensor, order: tf.Tensor,
     places = tf.cast(tf.range(1, tf.shape(order)[1] + 1), ranks.dtype)
     counted = tf.ones_like(places) if k is None else tf.cast(places <= k, ranks.dtype)
     ordered = take(relevant, order)
-    found = tf.cumsum(ordered, axis=-1)
+    numbers = tf.cumsum(ordered, axis=-1)
     between = tf.cumsum(ordered * counted / places, axis=-1)
     positions = tf.cast(ranks, tf.int32) - 1
     gains = tf.math.divide_no_nan(relevant, tf.reduce_sum(relevant, axis=-1, keepdims=True))
     return DeltaFeatures(
         gains,
         ranks,
-        take(between - counted * found / places, positions),
-        take(between - counted * (found + 1) / places, positions),
+        take(between - counted * numbers / places, positions),
+        take(between - counted * (numbers + 1) / places, positions),
     )

@@ -1,7 +1,9 @@
 """The decorators that make operators of formulas for lists."""
 
+import ast
 import inspect
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,3 +248,27 @@ def test_derivatives_take_the_arguments_of_their_operator():
     np.testing.assert_array_equal(found.curvatures, [1.0, 0.0, 1.0])
     with pytest.raises(ValueError, match="low must be positive"):
         slopes(SCORES, LABELS, seed=[1, 2], low=0)
+
+
+FOLDER = Path(inspect.getfile(logit_operator)).parent
+# `per_segment` takes any function of lists, and a permutation is no list of scores.
+OTHERS = {"lists.py", "permutation_cross_entropy.py", "segments.py"}
+
+
+def functions_with_shared_arguments(path):
+    """The functions in a file that have `mask` and `weights` among their arguments."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    names = {each.name: {arg.arg for arg in (*each.args.args, *each.args.kwonlyargs)} for each in functions}
+    return [name for name, arguments in names.items() if arguments >= {"mask", "weights"}]
+
+
+def test_shared_arguments_are_written_once():
+    """An argument of all ranking losses is added in one file of the folder."""
+    found = {
+        path.name: names for path in sorted(FOLDER.glob("*.py")) if (names := functions_with_shared_arguments(path))
+    }
+    # Not yet written as formulas.
+    for name in ("pl_rank.py", "plackett_luce.py", "softmax.py"):
+        found.pop(name, None)
+    assert found.keys() == OTHERS, f"use list_operator, which has the shared arguments: {found}"
+    assert len(found["permutation_cross_entropy.py"]) == 1

@@ -147,7 +147,7 @@ def test_gradients_of_scores_and_tau_share_their_sums(counts):
     assert len(counts) == 2  # one for the ranks, and one for both gradients
 
 
-@pytest.mark.parametrize("count", [20, 32, 66, module.MAX_COUNT])
+@pytest.mark.parametrize("count", [20, 32, 66, module.MAX_NODES])
 def test_nodes_integrate_what_they_say(count):
     times, shares = (np.float64(each[:count]) for each in (module._TIMES, module._SHARES))
     span = float(module.largest_span(count))
