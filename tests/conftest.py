@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -33,20 +34,13 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 
 TESTS = Path(__file__).parent
 ON_TF_RANKING_STACK = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
-# Tests that are written for the default stack.
-OF_DEFAULT_STACK = ("examples", "benchmarks", "experiments", "test_docs.py", "test_frame.py")
-# Folders and files whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the
-# layers and losses above them run on both.
+# Folders that are written for the default stack.
+OF_DEFAULT_STACK = ("examples", "benchmarks", "experiments")
+# Folders whose tests run once, on the default stack: they depend neither on Keras nor on TF-Ranking, and the layers and
+# losses above them run on both.
 ON_DEFAULT_STACK = (*OF_DEFAULT_STACK, "ops", "distributions", "linalg")
-ON_DEFAULT_STACK += tuple(f"data/test_{name}.py" for name in ("batches", "batches_of_groups", "frames", "svmlight"))
-ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("ndcg", "order", "pl_rank", "plackett_luce", "ranknet"))
-ON_DEFAULT_STACK += tuple(f"losses/test_{name}.py" for name in ("dknn", "pairwise_losses", "set_loss"))
-ON_DEFAULT_STACK += tuple(f"layers/test_{name}.py" for name in ("dknn", "gumbel_softmax", "knn_classifier"))
-ON_DEFAULT_STACK += ("layers/test_plackett_luce_sampler.py", "metrics/test_correlations.py")
-ON_DEFAULT_STACK += ("metrics/test_shared_arguments.py", "metrics/test_ranking_metrics.py", "serving/test_scorer.py")
-ON_DEFAULT_STACK += ("data/test_write_elwc.py", "losses/test_ragged.py")
-ON_DEFAULT_STACK += ("losses/test_groups.py", "layers/test_wrong_inputs.py", "trees", "test_float32.py")
-ON_DEFAULT_STACK += ("test_docstrings.py", "test_keras_objects_are_thin.py", "serving/test_model_server.py")
+# Other files say so themselves.
+MARKED = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.default_stack_only\b", re.MULTILINE)
 
 # Files of few long tests. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")
@@ -69,10 +63,11 @@ def pytest_addoption(parser):
 
 def pytest_ignore_collect(collection_path):
     """Files without a test that runs here are not imported."""
+    if not ON_TF_RANKING_STACK:
+        return None
     elsewhere = OF_DEFAULT_STACK if EVERYTHING else ON_DEFAULT_STACK
-    if ON_TF_RANKING_STACK and is_under(collection_path.relative_to(TESTS), elsewhere):
-        return True
-    return None
+    is_marked = not EVERYTHING and collection_path.suffix == ".py" and MARKED.search(collection_path.read_text())
+    return True if is_marked or is_under(collection_path.relative_to(TESTS), elsewhere) else None
 
 
 def pytest_collection_modifyitems(config, items):

@@ -13,6 +13,8 @@ from support.readme import README
 import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 
+pytestmark = pytest.mark.default_stack_only
+
 DOCS = README.parent / "docs"
 PICTURES = DOCS / "pictures"
 

@@ -11,6 +11,8 @@ import keras_softsort as ks
 from keras_softsort import serving
 from keras_softsort.ops.ranking.lists import SHARED
 
+pytestmark = pytest.mark.default_stack_only
+
 MODULES = [ks.ops, ks.layers, ks.losses, ks.metrics, ks.callbacks, ks.models, ks.distributions, ks.linalg, ks.data]
 MODULES += [ks.trees, serving]
 for _folder, _library in {"tf_ranking": "tensorflow_ranking", "beam": "apache_beam", "spark": "pyspark"}.items():

@@ -11,6 +11,8 @@ from support.gradients import central_differences, fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
+pytestmark = pytest.mark.default_stack_only
+
 LOSSES = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
 # A vectorized kernel computes the last items of a batch apart from the others: 21, 33 and 30 are no multiples of 8.
 SHAPES = [(3, 7), (1, 33), (6, 5)]

@@ -8,6 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from support.readme import README
 
+pytestmark = pytest.mark.default_stack_only
+
 ROOT = README.parent
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.default_stack_only
+
 ROOT = Path(importlib.util.find_spec("keras_softsort").origin).parent
 FOLDERS = ("layers", "losses")
 SOURCES = sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))

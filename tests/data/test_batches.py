@@ -11,6 +11,8 @@ from keras_softsort.data import arrays
 from keras_softsort.data.elwc_batches import _named_records
 from keras_softsort.data.files import existing_files
 
+pytestmark = pytest.mark.default_stack_only
+
 SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
 LISTS = random_lists(SIZES)
 SPEC = {

@@ -11,6 +11,8 @@ from support.data.rankers import WEIGHTS
 import keras_softsort as ks
 from keras_softsort import models, serving
 
+pytestmark = pytest.mark.default_stack_only
+
 pd = pytest.importorskip("pandas")
 keras = tf.keras
 RANDOM = np.random.default_rng(2)

@@ -7,6 +7,8 @@ from support.data.judged import random_lists
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 SIZES = [3, 20, 1, 0, 130, 7]
 QUERY = {"query_id": tf.io.FixedLenFeature([], tf.int64)}
 

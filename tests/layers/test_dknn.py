@@ -8,6 +8,8 @@ from support.oracles import neighbors as neighbor_oracles
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 RNG = np.random.default_rng(2)
 QUERIES, CANDIDATES = RNG.normal(size=(2, 3, 2)).astype("float32"), RNG.normal(size=(2, 5, 2)).astype("float32")

@@ -10,6 +10,8 @@ from support.oracles import subsets as subset_oracles
 import keras_softsort as ks
 from keras_softsort import ops
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 LOGITS = np.random.default_rng(5).normal(size=(4, 5)).astype("float32")
 LAYER = ks.GumbelSoftmaxLayer

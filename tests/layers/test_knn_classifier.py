@@ -11,6 +11,8 @@ import keras_softsort as ks
 from keras_softsort.ops.neighbors import _bounds
 from keras_softsort.serving._saved_model import signature_inputs
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 RNG = np.random.default_rng(5)
 REFERENCES = RNG.normal(size=(50, 3)).astype("float32")

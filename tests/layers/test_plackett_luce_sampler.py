@@ -12,6 +12,8 @@ from support.oracles import sorting as oracles
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 INF = np.inf
 SCORES = tf.constant(np.random.default_rng(13).normal(size=(2, 5)), tf.float32)

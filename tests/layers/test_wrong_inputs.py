@@ -11,6 +11,8 @@ from support.cases import objects
 import keras_softsort as ks
 from keras_softsort.layers._base import SortingLayer
 
+pytestmark = pytest.mark.default_stack_only
+
 CASES = objects.first_of_class([*objects.LAYERS, *objects.OTHER_LAYERS])
 MASKED = [case for case in CASES if "mask" in inspect.signature(case.cls.call).parameters]
 

@@ -10,6 +10,8 @@ from support.oracles import neighbors as neighbor_oracles
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 NONE = models.NO_REDUCTION
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
 EMBEDDINGS = np.random.default_rng(4).normal(size=(8, 3)) * 0.7

@@ -12,6 +12,8 @@ from support.cases.ranking import per_segment as case
 import keras_softsort as ks
 from keras_softsort.ops.core import segments
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 NONE = models.NO_REDUCTION
 RANDOM = np.random.default_rng(4)

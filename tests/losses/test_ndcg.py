@@ -15,7 +15,7 @@ from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
 
 NONE = models.NO_REDUCTION
 # Imports of scikit-learn and TF-Ranking warn.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.default_stack_only, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def graded_lists(batch=6, n=7, seed=1, padding=True):

@@ -8,6 +8,8 @@ from support.cases.op_case import METHODS
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 NONE = models.NO_REDUCTION
 
 

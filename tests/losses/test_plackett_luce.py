@@ -17,6 +17,8 @@ from support.oracles.list_mle import likelihood_loss, log_sum_exp
 import keras_softsort as ks
 from keras_softsort.ops.core import target
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 NONE = models.NO_REDUCTION
 SUBJECT = objects.SUBJECTS[ks.PlackettLuceLoss]

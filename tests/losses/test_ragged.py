@@ -8,6 +8,8 @@ from support.cases import objects
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 LABELS = [[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0], [], [2.0, 0.0]]
 SCORES = [[0.3, 0.9, -0.4], [1.0, 0.2, 0.6, -1.0], [], [0.5, 0.7]]
 WEIGHTS = [[1.0, 2.0, 0.5], [1.0, 0.5, 3.0, 0.0], [], [2.0, 1.0]]

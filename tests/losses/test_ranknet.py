@@ -13,6 +13,8 @@ from support.gradients import central_differences, fixed_weights
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 NONE = models.NO_REDUCTION
 SCORES = TIED  # as ranks must be
 # For the modes that are slow to compile.

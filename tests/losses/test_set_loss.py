@@ -11,6 +11,8 @@ from support.gradients import central_differences
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = tf.keras
 CLASSES = 4  # the last is "no object"
 register = keras.utils.register_keras_serializable(package="set_loss")

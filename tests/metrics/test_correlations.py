@@ -11,6 +11,8 @@ from support.cases.metrics import kendall_tau, spearman_correlation
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 keras = models.keras
 PEERS = {file.METRICS[0].cls: file.ORACLE for file in (kendall_tau, spearman_correlation)}
 metrics = pytest.mark.parametrize("metric", PEERS)

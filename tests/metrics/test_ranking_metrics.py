@@ -12,6 +12,8 @@ from support.oracles import ranking_metrics as oracle
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 RECORDED = json.loads(cases.VALUES.read_text())
 METRICS = {file_metric.cls: file_metric for file_metric in collected("METRICS") if not file_metric.takes_matrices}
 metrics = pytest.mark.parametrize("cls", METRICS, ids=lambda cls: cls.__name__)

@@ -9,6 +9,8 @@ from support.cases.collect import collected
 
 import keras_softsort as ks
 
+pytestmark = pytest.mark.default_stack_only
+
 METRICS = [metric.cls for metric in collected("METRICS") if not metric.takes_topics]
 SORT_METRICS = [metric.cls for metric in collected("METRICS") if metric.takes_matrices]
 metrics = pytest.mark.parametrize("metric", METRICS)

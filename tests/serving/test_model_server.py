@@ -16,6 +16,8 @@ import grpc
 from support import model_server
 from tensorflow_serving.apis import input_pb2, predict_pb2, prediction_service_pb2_grpc
 
+pytestmark = pytest.mark.default_stack_only
+
 TOP_K = 3
 WARMUP = {"serving_default": 2, "with_ids": 1}
 EXAMPLES = {"documents": tf.io.FixedLenFeature([3], tf.float32)}

@@ -13,6 +13,8 @@ from keras_softsort import serving
 from keras_softsort._internal.arrays import padded_sizes
 from keras_softsort.serving import scorer as scorer_module
 
+pytestmark = pytest.mark.default_stack_only
+
 SIZES = [3, 0, 17, 8, 1, 130, 9, 3, 40]
 
 

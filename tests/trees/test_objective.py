@@ -15,6 +15,8 @@ from keras_softsort import trees
 from keras_softsort._targets.lists import Lists
 from keras_softsort.trees import _rows
 
+pytestmark = pytest.mark.default_stack_only
+
 xgboost = pytest.importorskip("xgboost")
 sklearn = pytest.importorskip("sklearn")
 importlib.import_module("sklearn.model_selection")
