@@ -1,13 +1,14 @@
 """Relations between the results of every public operator, loss and metric of scores: they need no truth.
 
-The objects come from the files of cases. One that breaks a relation by its formula says so in its case, by the field
-that the failing check names.
+The objects come from the files of cases. An operator that breaks a relation by its formula says so in its case, by the
+field that the failing check names. The oracle of a loss says so of the loss.
 """
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from support.cases import of_scores, relations
+from support.cases.facts import outliers
 
 import keras_softsort as ks
 from keras_softsort.ops.core import target, tracing
@@ -15,9 +16,7 @@ from keras_softsort.ops.core import target, tracing
 pytestmark = [pytest.mark.default_stack_only]
 
 TAU = 0.5
-# Multiples of 1/16: an offset of 10,000 and a factor that is a power of two do not round them. No two pairs of a list
-# are equally far apart, since soft nearest neighbors have no gradient at equal distances.
-SCORES = np.float32([[-2, -10, 14, 10, -8, 24], [-4, 18, -12, 8, 22, -10], [10, -14, 6, -16, 18, 0]]) / 16
+SCORES = np.float32(of_scores.SCORES)
 nightly = pytest.mark.nightly
 each = pytest.mark.parametrize("subject", relations.ALL, ids=str)
 # Spans of the scores of a list, in temperatures. In the last of three lists, most weights underflow.
@@ -39,7 +38,7 @@ def check(subject, found, wanted, field, what, *, rtol=1e-5, atol=2e-6):
                 rtol=rtol,
                 atol=atol,
                 err_msg=f"{what} must not change the {name} of {subject}. If it does so by its formula, set `{field}` "
-                "in its file of tests/support/cases",
+                "in its file of tests/support/cases; the oracle of a loss tells it (facts.py)",
             )
 
 
@@ -47,7 +46,7 @@ def check(subject, found, wanted, field, what, *, rtol=1e-5, atol=2e-6):
 @each
 @pytest.mark.parametrize("offset", [1e4, -1e3])
 def test_a_common_offset_changes_nothing(subject, offset):
-    if subject.depends_on_offset or subject.draws_noise:
+    if subject.draws_noise or subject.breaks("depends_on_offset"):
         pytest.skip("depends on the offset by its formula, or rounds sums of scores and noise")
     found = subject.run(SCORES + np.float32(offset))
     check(subject, found, subject.run(SCORES), "depends_on_offset", f"adding {offset} to all scores")
@@ -57,7 +56,7 @@ def test_a_common_offset_changes_nothing(subject, offset):
 @each
 @pytest.mark.parametrize("power", [10, -10])
 def test_the_unit_of_scores_and_temperature_changes_nothing(subject, power):
-    if subject.depends_on_unit or subject.draws_noise:
+    if subject.draws_noise or subject.breaks("depends_on_unit"):
         pytest.skip("depends on the unit by its formula")
     unit = np.float32(2.0**power)
     value, gradient = subject.run(SCORES * unit, TAU * unit)
@@ -65,18 +64,11 @@ def test_the_unit_of_scores_and_temperature_changes_nothing(subject, power):
     check(subject, found, subject.run(SCORES), "depends_on_unit", f"scores and tau times {unit}")
 
 
-def with_outlier(size):
-    """Item 0 of the first list and item 3 of the second have the score `size`; the last list has no outlier."""
-    scores = SCORES.copy()
-    scores[0, 0] = scores[1, 3] = size
-    return scores
-
-
 @nightly
 @each
 @pytest.mark.parametrize("size", [1e8, -1e8, 1e30, -1e30])
 def test_one_outlier_does_to_the_others_what_a_moderate_one_does(subject, size):
-    found, wanted = subject.run(with_outlier(size)), subject.run(with_outlier(np.sign(size) * 200 * TAU))
+    found, wanted = (subject.run(np.float32(outliers(each))) for each in (size, np.sign(size) * 200 * TAU))
     # A list without an outlier has the result of a batch without any.
     for one, other in zip(found, subject.run(SCORES), strict=True):
         if one is not None:
@@ -85,9 +77,9 @@ def test_one_outlier_does_to_the_others_what_a_moderate_one_does(subject, size):
     others[0, 0] = others[1, 3] = False
     of_others = [None if each is None else each[others] for each in (found[1], wanted[1])]
     what = f"an outlier of {size} instead of {200 * TAU}"
-    if not subject.grows_in_gradient:
+    if not subject.breaks("grows_in_gradient"):
         check(subject, (None, of_others[0]), (None, of_others[1]), "grows_in_gradient", what, rtol=1e-4)
-    if not subject.grows_with_scores:
+    if not subject.breaks("grows_with_scores"):
         check(subject, (found[0], None), (wanted[0], None), "grows_with_scores", what, rtol=1e-4)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ import tensorflow as tf
 
 import keras_softsort as ks
 from support import models
+from support.cases.facts import Facts
 from support.oracles import ranking
 
 
@@ -106,18 +106,6 @@ class Loss(KerasObject):
     # Its gradient treats a function of the scores, such as a lambda weight, as a constant. The oracle computes that
     # function from its argument `frozen`, which holds scores.
     has_frozen_scores: bool = False
-    # It grows without a limit as scores grow, and may be infinite where float32 ends.
-    grows_with_scores: bool = False
-    # Its gradient grows with the scores, too.
-    grows_in_gradient: bool = False
-    # Adding a number to all scores changes it.
-    depends_on_offset: bool = False
-    # Scores and temperature times the same number change it.
-    depends_on_unit: bool = False
-    # Its value may be NaN where scores over the temperature are as large as this.
-    overflows_at: float = math.inf
-    # Lists without a relevant item need not cost 0.
-    costs_without_relevance: bool = False
     # The arguments of the operator that need few samples or iterations.
     call: dict[str, Any] = field(default_factory=dict)
     # The operator as a function of scores and labels, if it takes no scores.
@@ -126,6 +114,14 @@ class Loss(KerasObject):
     @functools.cached_property
     def cases(self):
         return [LossCase(self, arguments) for arguments in self.options]
+
+    @functools.cached_property
+    def facts(self):
+        return Facts(self)
+
+    def given(self, scores):
+        """What it takes, from scores [..., n]."""
+        return np.stack([scores, 0.5 * scores + 0.3], axis=-1) if self.takes == "logits" else scores
 
     @property
     def takes_lists(self):

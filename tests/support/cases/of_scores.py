@@ -11,6 +11,9 @@ import tensorflow as tf
 
 # Three lists of six items. Items 0 and 3 of a list have unequal labels.
 LABELS = np.float32([[2, 0, 1, 3, 0, 1], [0, 1, 0, 2, 1, 0], [1, 0, 0, 3, 0, 2]])
+# Multiples of 1/16: an offset of 10,000 and a factor that is a power of two do not round them. No two pairs of a list
+# are equally far apart, since soft nearest neighbors have no gradient at equal distances.
+SCORES = np.float64([[-2, -10, 14, 10, -8, 24], [-4, 18, -12, 8, 22, -10], [10, -14, 6, -16, 18, 0]]) / 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,10 @@ class OfScores:
     takes_many_operations: bool = False
     # A loss, which is 0 for a list without valid items.
     is_loss: bool = False
+
+    def breaks(self, relation):
+        """Whether it is an exception from a relation, by the name of its field."""
+        return getattr(self, relation)
 
     def __str__(self):
         return "-".join(part for part in (self.name, self.option) if part)

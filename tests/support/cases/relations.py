@@ -1,35 +1,35 @@
 """Every public operator, loss and metric of scores, for the relations in `tests/test_metamorphic.py`."""
 
-import inspect
 import re
+from dataclasses import dataclass
 
 import tensorflow as tf
 
 import keras_softsort as ks
 from support.cases.collect import collected
+from support.cases.facts import Facts
 from support.cases.of_scores import OfScores, labels_of
+
+
+@dataclass(frozen=True, eq=False)
+class OfLoss(OfScores):
+    """The operator of a loss, whose exceptions from relations are those of its oracle."""
+
+    facts: Facts = None
+
+    def breaks(self, relation):
+        return getattr(self.facts, relation)
 
 
 def of_loss(loss):
     """The operator of a loss, from its case."""
-    takes = inspect.signature(getattr(ks.ops, loss.operator)).parameters
-    has_tau = "tau" in takes or loss.takes == "permutation"
 
     def function(scores, tau, mask):
         labels = labels_of(scores)
         given = tf.stack([scores, 0.5 * scores + 0.3], axis=-1) if loss.takes == "logits" else scores
-        return loss.of(given, labels, mask=mask, **({"tau": tau} if has_tau else {}))
+        return loss.of(given, labels, mask=mask, **({"tau": tau} if loss.facts.has_tau else {}))
 
-    return OfScores(
-        loss.operator,
-        function,
-        depends_on_offset=loss.depends_on_offset,
-        depends_on_unit=not has_tau or loss.depends_on_unit,
-        grows_with_scores=loss.grows_with_scores,
-        grows_in_gradient=loss.grows_in_gradient,
-        draws_noise=loss.draws_noise,
-        is_loss=True,
-    )
+    return OfLoss(loss.operator, function, draws_noise=loss.draws_noise, is_loss=True, facts=loss.facts)
 
 
 def of_metric(metric):

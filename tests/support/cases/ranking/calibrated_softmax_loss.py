@@ -12,10 +12,8 @@ LOSSES = [
             {"tau": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
         ],
         "calibrated_softmax_loss",
-        depends_on_offset=True,
         oracle=ORACLE,
         labels="relevance",
-        grows_with_scores=True,
         values={"calibrated softmax": {"tau": 2.0, "virtual_label": 0.5}},
     )
 ]

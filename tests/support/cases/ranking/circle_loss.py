@@ -10,8 +10,6 @@ LOSSES = [
         ks.CircleLoss,
         [{"tau": 0.5, "margin": 0.1, "reduction": "sum", "name": "mine"}],
         "circle_loss",
-        depends_on_offset=True,
-        depends_on_unit=True,
         oracle=ORACLE,
         has_frozen_scores=True,
         values={"circle": {}, "a wide circle": {"tau": 0.3, "margin": 0.6}},

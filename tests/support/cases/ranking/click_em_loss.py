@@ -20,8 +20,6 @@ LOSSES = [
             },
         ],
         "click_em_loss",
-        depends_on_offset=True,
-        grows_with_scores=True,
         takes="logits",
         oracle=ORACLE,
         has_frozen_scores=True,

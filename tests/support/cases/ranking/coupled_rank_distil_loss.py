@@ -10,7 +10,6 @@ LOSSES = [
         ks.CoupledRankDistilLoss,
         [{"tau": 2.0, "k": 3, "num_samples": 2, "seed": 3, "reduction": "sum", "name": "mine"}],
         "coupled_rank_distil_loss",
-        grows_with_scores=True,
         draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},
     )

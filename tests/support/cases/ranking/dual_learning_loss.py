@@ -12,7 +12,6 @@ LOSSES = [
         ks.DualLearningLoss,
         [{"max_weight": 1.5, "reduction": "sum", "name": "mine"}],
         "dual_learning_loss",
-        grows_with_scores=True,
         takes="logits",
         oracle=ORACLE,
         has_frozen_scores=True,

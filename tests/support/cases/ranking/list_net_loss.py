@@ -11,8 +11,6 @@ LOSSES = [
         [{"tau": 2.0, "label_tau": 0.5, "reduction": "sum", "name": "mine"}],
         "list_net_loss",
         oracle=ORACLE,
-        grows_with_scores=True,
-        costs_without_relevance=True,
         values={"list net": {"tau": 2.0, "label_tau": 0.7}},
     )
 ]

@@ -10,11 +10,8 @@ LOSSES = [
         ks.MeanSquaredLoss,
         [{"normalization": "none", "reduction": "sum", "name": "mine"}],
         "mean_squared_loss",
-        depends_on_offset=True,
         labels="numbers",
         oracle=ORACLE,
-        grows_with_scores=True,
-        costs_without_relevance=True,
         quick_modes=(),  # XLA runs it together with the other losses of items
         values={"squared error": {}},
     )

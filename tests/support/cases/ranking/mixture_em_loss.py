@@ -12,8 +12,6 @@ LOSSES = [
         ks.MixtureEMLoss,
         [{"alpha": 0.5, "reduction": "sum", "name": "mine"}],
         "mixture_em_loss",
-        depends_on_offset=True,
-        grows_with_scores=True,
         takes="logits",
         oracle=ORACLE,
         has_frozen_scores=True,

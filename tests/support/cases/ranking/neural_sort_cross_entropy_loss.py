@@ -16,7 +16,6 @@ LOSSES = [
         "neural_sort_cross_entropy_loss",
         oracle=ORACLE,
         draws_noise_with=("stochastic",),
-        grows_with_scores=True,
         values={
             "cross-entropy": {"tau": 0.6},
             "soft cross-entropy": {"label_tau": 2.0},

@@ -12,8 +12,6 @@ LOSSES = [
         ks.OrdinalLoss,
         [{"use_fraction_label": True, "normalization": "none", "reduction": "sum", "name": "mine"}],
         "ordinal_loss",
-        depends_on_offset=True,
-        grows_with_scores=True,
         takes="logits",
         oracle=ORACLE,
         values={"ordinal": {}, "ordinal fractions": {"use_fraction_label": True, "normalization": "none"}},

@@ -24,8 +24,6 @@ LOSSES = [
         "pairwise_hinge_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
-        grows_with_scores=True,
-        overflows_at=1e38,
         quick_modes=(),  # XLA and unknown shapes run several losses together
         values={
             "hinge": {},

@@ -20,11 +20,8 @@ LOSSES = [
             },
         ],
         "pairwise_mse_loss",
-        grows_in_gradient=True,
         oracle=ORACLE,
         has_frozen_scores=True,
-        grows_with_scores=True,
-        overflows_at=1e18,  # its square
         quick_modes=(),  # XLA and unknown shapes run several losses together
         values={
             "squared": {"tau": 2.0},

@@ -16,9 +16,6 @@ LOSSES = [
         ],
         "plackett_luce_loss",
         oracle=ORACLE,
-        grows_with_scores=True,
-        overflows_at=1e38,
-        costs_without_relevance=True,
         quick_modes=("xla", "unknown_shape"),
         values=by_name("list mle", *({"ties": ties, "k": k} for ties in ("breslow", "first") for k in (None, 1, 3, 9))),
     )

@@ -36,8 +36,6 @@ LOSSES = [
         "ranknet_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
-        grows_with_scores=True,
-        overflows_at=1e38,
         quick_modes=(),  # unknown shapes run with the operator
         values={
             **by_name("ranknet", *OPTIONS),

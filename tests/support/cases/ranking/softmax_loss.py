@@ -12,7 +12,6 @@ LOSSES = [
         "softmax_loss",
         oracle=ORACLE,
         labels="relevance",
-        grows_with_scores=True,
         values={"softmax": {"tau": 2.0}, "poly": {"tau": 2.0, "poly_epsilon": 1.5}},
     )
 ]

@@ -21,7 +21,6 @@ LOSSES = [
             },
         ],
         "yeti_logistic_loss",
-        grows_with_scores=True,
         labels="numbers",
         draws_noise=True,
         call={"seed": [3, 4], "num_samples": 4},
