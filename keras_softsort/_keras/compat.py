@@ -31,7 +31,7 @@ def exp_of_weight(weight: Any) -> tf.Tensor:
     return tf.exp(tf.convert_to_tensor(weight))
 
 
-def number_of(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """The number that a scalar array, variable or eager tensor holds; another value unchanged."""
     if not isinstance(value, (np.ndarray, tf.Tensor, tf.Variable, keras.Variable if IS_KERAS_3 else tf.Variable)):
         return value
@@ -47,13 +47,13 @@ def tf_variable(value: Any) -> tf.Variable | None:
 
 def floating_dtype(dtype: Any) -> str:
     """The name of a floating-point `dtype`, which may be a Keras policy or the name of one."""
-    found = _as_dtype(dtype)
-    if found is None and isinstance(dtype, str):
+    known = _as_dtype(dtype)
+    if known is None and isinstance(dtype, str):
         with contextlib.suppress(ValueError):  # the name of no policy
-            found = _as_dtype(keras.mixed_precision.Policy(dtype))
-    if found is None or not found.is_floating:
+            known = _as_dtype(keras.mixed_precision.Policy(dtype))
+    if known is None or not known.is_floating:
         raise ValueError(f"dtype must be floating-point, got {dtype!r}")
-    return found.name
+    return known.name
 
 
 def _as_dtype(dtype: Any) -> tf.DType | None:

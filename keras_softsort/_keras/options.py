@@ -42,22 +42,23 @@ def read_option(value: Any) -> Any:
     if value.get("class_name") != "function" or value.get("module") == "builtins":
         return keras.utils.deserialize_keras_object(value)
     function, is_of_keras = value["config"], value["module"].split(".")[0] == "keras"
-    found = keras.utils.get_registered_object(function) or (_function_of_keras(function) if is_of_keras else None)
-    return _known(found, f"function {function!r} of module {value['module']!r}")
+    known = keras.utils.get_registered_object(function) or (_function_of_keras(function) if is_of_keras else None)
+    return _known(known, f"function {function!r} of module {value['module']!r}")
 
 
-def _known(found: Any, title: str) -> Any:
-    """Check that what a config names was found."""
-    if found is None:
+def _known(named: Any, title: str) -> Any:
+    """Check that a config names something: `named` is the class or function, or None."""
+    if named is None:
         raise TypeError(
             f"{title} is unknown: register it with keras.saving.register_keras_serializable, or pass it in "
             "custom_objects"
         )
-    return found
+    return named
 
 
 def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Read options, also from a config. Of the `locals()` of a constructor its arguments are taken, but no others."""
+    """Read options, also from a config. `given` may be the `locals()` of a constructor, which also hold other names."""
+    # A method that calls `super()` without arguments has its class among its `locals()`, as `__class__`.
     names = own_arguments(given["__class__"]) if "__class__" in given else given
     return {name: read_option(given[name]) for name in names}
 
@@ -99,13 +100,13 @@ class KeepsOptions:
     @classmethod
     def _all_arguments(cls) -> dict[str, Any]:
         """The arguments of the constructor with their defaults, also those of base classes."""
-        found: dict[str, Any] = {}
+        defaults: dict[str, Any] = {}
         bases: tuple[Any, ...] = cls.__mro__
         for base in bases:
             if issubclass(base, KeepsOptions) and "__init__" in vars(base):
-                found = {**found, **{name: each for name, each in own_arguments(base).items() if name not in found}}
-        found.pop("options", None)  # a base class gets the arguments of its subclasses by it
-        return found
+                defaults |= {name: each for name, each in own_arguments(base).items() if name not in defaults}
+        defaults.pop("options", None)  # a base class gets the arguments of its subclasses by it
+        return defaults
 
     def _refuse(self, unknown: Iterable[str]) -> None:
         """Raise an error if there are arguments that the constructor does not have."""

@@ -79,7 +79,7 @@ def predicted_sets(
     floating = [each.dtype for each in leaves if each.dtype.is_floating]
     if not floating:
         raise TypeError(f"y_pred must hold a floating-point tensor, got {[each.dtype.name for each in leaves]}")
-    predictions = _cast(y_pred, lambda found: compute_dtype(dtype or found))
+    predictions = _cast(y_pred, lambda own: compute_dtype(dtype or own))
     targets = _cast(y_true, lambda _: compute_dtype(dtype or floating[0]))
     target_mask = _mask("target_mask", target_mask, targets)
     prediction_mask = _mask("prediction_mask", prediction_mask, predictions)

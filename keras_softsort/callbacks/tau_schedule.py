@@ -96,13 +96,13 @@ class TauSchedule(keras.callbacks.Callback):
             logs["tau"] = self._tau
 
     def _set(self, step: int) -> None:
-        found = self.schedule(step)
+        value = self.schedule(step)
         try:
-            tau = None if isinstance(found, (str, bytes, bool)) else float(found)
+            tau = None if isinstance(value, (str, bytes, bool)) else float(value)
         except (TypeError, ValueError):
             tau = None
         if tau is None:
-            raise TypeError(f"schedule must return a number, got {found!r} at {self.frequency} {step}")
+            raise TypeError(f"schedule must return a number, got {value!r} at {self.frequency} {step}")
         if not 0 < tau < float("inf"):
             raise ValueError(f"schedule must return a positive, finite tau, got {tau!r} at {self.frequency} {step}")
         self._tau = tau
@@ -115,8 +115,8 @@ class TauSchedule(keras.callbacks.Callback):
 
 def _losses(nest: Any) -> list[Any]:
     """The losses of a model, which may stand in lists, dictionaries and sums of losses."""
-    found = tf.nest.flatten(nest)
-    return [*found, *(part for loss in found for part in getattr(loss, "losses", []))]
+    losses = tf.nest.flatten(nest)
+    return [*losses, *(part for loss in losses for part in getattr(loss, "losses", []))]
 
 
 def _has_tau(target: Any) -> bool:
@@ -130,13 +130,14 @@ def _keeps_tau(target: Any) -> bool:
 
 
 def _find(wanted: Any, every: list[Any]) -> Any:
-    names = [getattr(each, "name", None) for each in every]
-    found = [each for each, name in zip(every, names, strict=True) if name == wanted]
-    if not isinstance(wanted, str):
-        found = [wanted]
-    if not found:
-        raise ValueError(f"targets must name layers or losses of the model, got {wanted!r}; it has {names}")
-    if not _has_tau(found[0]):
-        why = "has none" if getattr(found[0], "tau", None) is None else "learns its own"
+    """The layer or loss that `wanted` is, or names."""
+    target = wanted
+    if isinstance(wanted, str):
+        names = [getattr(each, "name", None) for each in every]
+        if wanted not in names:
+            raise ValueError(f"targets must name layers or losses of the model, got {wanted!r}; it has {names}")
+        target = every[names.index(wanted)]
+    if not _has_tau(target):
+        why = "has none" if getattr(target, "tau", None) is None else "learns its own"
         raise ValueError(f"targets must have a temperature to set, got {wanted!r}, which {why}")
-    return found[0]
+    return target

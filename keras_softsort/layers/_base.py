@@ -17,7 +17,7 @@ from keras_softsort._keras.compat import (
     keras,
     layer_shape,
     mask_of_call,
-    number_of,
+    plain_number,
 )
 from keras_softsort._keras.options import KeepsOptions
 from keras_softsort.ops.core.axes import of_all_entries
@@ -94,7 +94,7 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
 
     @tau.setter
     def tau(self, value: Any) -> None:
-        number = arguments.positive_number("tau", number_of(value))
+        number = arguments.positive_number("tau", plain_number(value))
         if self.learn_tau:
             self.log_tau.assign(math.log(number))
         else:

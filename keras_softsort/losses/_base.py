@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import PACKAGE
-from keras_softsort._keras.compat import IS_KERAS_3, floating_dtype, keras, number_of, tf_variable
+from keras_softsort._keras.compat import IS_KERAS_3, floating_dtype, keras, plain_number, tf_variable
 from keras_softsort._keras.options import FixedOptions
 from keras_softsort._targets.lists import WeightedLosses, checked_reduction, reduced
 
@@ -76,9 +76,9 @@ def checked_tau(value: Any) -> Any:
     """Check that `value` is a positive number, or a scalar variable with one, which stays a variable."""
     variable = tf_variable(value)
     if variable is None:
-        return arguments.positive_number("tau", number_of(value))
+        return arguments.positive_number("tau", plain_number(value))
     with tf.init_scope():
-        arguments.positive_number("tau", number_of(variable))
+        arguments.positive_number("tau", plain_number(variable))
     return variable
 
 
@@ -136,7 +136,7 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
     @tau.setter
     def tau(self, value: Any) -> None:
         if self.has_tau:
-            self._tau.assign(arguments.positive_number("tau", number_of(value)))
+            self._tau.assign(arguments.positive_number("tau", plain_number(value)))
         else:
             is_temperature = isinstance(value, numbers.Real) or tf_variable(value) is not None
             self._tau = Temperature(checked_tau(value)) if is_temperature else value

@@ -101,11 +101,11 @@ class RankingMetric(ListMetric):
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
         with checked_arguments():
             args = metric_arguments(y_pred, lists.labels, lists.mask, lists.weights)
-        found = self._measures(args, *topics, self._options)
+        values, weights, is_relevant = self._measures(args, *topics, self._options)
         no_relevant = getattr(self, "no_relevant", "zero")
         if no_relevant == "one":
-            return found.values + (1 - found.is_relevant), found.weights
-        return found.values, found.weights * (found.is_relevant if no_relevant == "skip" else 1)
+            return values + (1 - is_relevant), weights
+        return values, weights * (is_relevant if no_relevant == "skip" else 1)
 
 
 class RelevanceMetric(RankingMetric):

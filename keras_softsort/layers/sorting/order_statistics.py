@@ -16,7 +16,7 @@ from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
-RESULTS = ("membership", "values", "weights")
+RETURNS = ("membership", "values", "weights")
 
 
 @export
@@ -172,7 +172,7 @@ class SoftTopKLayer(SortingLayer):
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
             scale=checked_scale(scale),
             axis=arguments.integer("axis", axis),
-            returns=arguments.one_of("returns", returns, RESULTS),
+            returns=arguments.one_of("returns", returns, RETURNS),
             method=method,
         )
         needed = "membership" if returns == "membership" else "permutation"

@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.layers._base import SortingLayer, ranks_mask
 from keras_softsort.ops.core.deviations import checked_scale
 
-RESULTS = ("permutation", "values", "ranks")
+RETURNS = ("permutation", "values", "ranks")
 
 
 class PermutationLayer(SortingLayer):
@@ -41,7 +41,7 @@ class PermutationLayer(SortingLayer):
             direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
             scale=checked_scale(scale),
             axis=arguments.integer("axis", axis),
-            returns=arguments.one_of("returns", returns, RESULTS),
+            returns=arguments.one_of("returns", returns, RETURNS),
         )
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
