@@ -41,11 +41,6 @@ class Noise(NamedTuple):
     seed: tf.Tensor
 
 
-def noise_of(num_samples: int, noise_scale: float, seed: Any) -> Noise:
-    """The noise from a seed of two integers."""
-    return Noise(num_samples, noise_scale, gumbel_noise.seed_tensor(seed))
-
-
 def sampled_scores(scores: tf.Tensor, noise: Noise) -> tf.Tensor:
     """Add Gumbel noise to `scores` [batch, n]: [num_samples, batch, n]."""
     batch, size = tf.unstack(tf.shape(scores))

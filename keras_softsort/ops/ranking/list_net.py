@@ -10,8 +10,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._operators import list_operator
-from keras_softsort.ops.ranking._softmax import SoftmaxOptions, softmax_losses, softmax_shares, softmax_slopes
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.softmax import softmax_losses, softmax_shares, softmax_slopes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,13 +43,13 @@ def list_net_loss(lists: RankingLists, *, label_tau: float = 1.0, **shared: Unpa
 
     Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007.
     """
-    return softmax_losses(_with_shares(lists, label_tau), SoftmaxOptions())
+    return softmax_losses(_with_shares(lists, label_tau))
 
 
 @list_net_loss.derivatives
 def list_net_derivatives(lists: RankingLists, label_tau: float) -> Derivatives:
     """Compute the derivatives of `list_net_loss`."""
-    return softmax_slopes(_with_shares(lists, label_tau), SoftmaxOptions())
+    return softmax_slopes(_with_shares(lists, label_tau))
 
 
 def _with_shares(lists: RankingLists, label_tau: float) -> RankingLists:

@@ -204,7 +204,7 @@ def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any, **__: Any) -
 def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
     """Turn `function(lists, *options)` into a function of `RankingArguments` with their leading axes.
 
-    It returns [B] or [B, n], or a named tuple of such results. It gets only items for which
+    It returns [B] or [B, n], a named tuple of such results, or None. It gets only items for which
     `has_meaning(scores, labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked.
     Eager calls of all list sizes share one trace.
     """
@@ -235,7 +235,8 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
                     results += list_poison
                 return with_leading_axes(results, args)
 
-            return tf.nest.map_structure(poisoned, function(safe, *options, **named))
+            results = function(safe, *options, **named)
+            return None if results is None else tf.nest.map_structure(poisoned, results)
 
         return traced_if_eager(run)
 

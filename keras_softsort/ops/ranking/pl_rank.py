@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._checks import SEED, checks
-from keras_softsort.ops.ranking._noise import Noise, noise_of, sampled_scores
-from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions, checked_discount
-from keras_softsort.ops.ranking.lists import RankingLists, finite_with_gain, per_list, ranking_arguments
+from keras_softsort.ops.ranking._checks import SEED
+from keras_softsort.ops.ranking._noise import Noise, sampled_scores
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions
+from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite_with_gain
 from keras_softsort.ops.sampling.pl_rank import expected_reward
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-@checks(**NDCG_CHECKS, num_samples=arguments.positive_integer, seed=SEED)
+@list_operator(
+    finite_with_gain,
+    non_negative_weights=True,
+    **NDCG_CHECKS,
+    num_samples=arguments.positive_integer,
+    seed=SEED,
+)
 def pl_rank_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     seed: Any,
     k: int | None = None,
@@ -28,8 +37,7 @@ def pl_rank_loss(
     discount: str | Sequence[float] = "log2",
     normalization: str = "ideal",
     num_samples: int = 32,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[ListArguments],
 ) -> tf.Tensor:
     """Compute minus the expected NDCG or DCG of an order drawn from the Plackett-Luce distribution of the scores.
 
@@ -70,15 +78,8 @@ def pl_rank_loss(
     Computational Complexity", SIGIR 2022 (PL-Rank-3); H. Oosterhuis, "Computationally Efficient Optimization of
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
-    args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
-    options = NDCGOptions(k, gain, checked_discount("discount", discount), normalization)
-    return _losses(args, options, noise_of(num_samples, 1.0, seed))
-
-
-@per_list(finite_with_gain)
-def _losses(lists: RankingLists, options: NDCGOptions, noise: Noise) -> tf.Tensor:
+    options = NDCGOptions(k, gain, discount, normalization)
     rank_weights = options.rank_weights(lists.scores)
-    gains = options.gains(lists.labels, lists.mask, rank_weights)
-    keys = sampled_scores(lists.scores, noise)
-    reward = expected_reward(keys, lists.scores, lists.mask, lists.weighted(gains), rank_weights)
-    return -reward
+    gains = lists.weighted(options.gains(lists.labels, lists.mask, rank_weights))
+    keys = sampled_scores(lists.scores, Noise(num_samples, 1.0, seed))
+    return -expected_reward(keys, lists.scores, lists.mask, gains, rank_weights)

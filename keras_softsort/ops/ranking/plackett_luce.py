@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -13,43 +13,42 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.choices import Compared, Ordered, choice_costs, choice_derivatives, choices_of
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.ranking._checks import SEED, TAU, checks
-from keras_softsort.ops.ranking._noise import Noise, mean_over_samples, noise_of
+from keras_softsort.ops.ranking._checks import SEED
+from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
+from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
-from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, finite, per_list, ranking_arguments
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # The discount of position-aware ListMLE, which depends on the number of items.
 EXPONENTIAL = "exponential"
 
 
-class PlackettLuceOptions(NamedTuple):
-    """The static options of the Plackett-Luce loss."""
-
-    k: int | None = None
-    ties: str = "breslow"
-    discount: str | Callable | None = None
-
-
 _discount = functools.partial(arguments.name_or_function, choices=(*DISCOUNTS, EXPONENTIAL))
 
 
+def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, **_: Any) -> tf.Tensor:
+    """Whether scores are numbers below infinity, also minus infinity, and labels numbers, also infinite."""
+    return tf.logical_and(scores <= scores.dtype.max, tf.logical_not(tf.math.is_nan(labels)))
+
+
 @export
-@checks(
+@list_operator(
+    _has_meaning,
+    tau=1.0,
     k=arguments.optional_positive_integer,
     ties=arguments.choice("breslow", "first"),
     discount=arguments.optional(_discount),
-    tau=TAU,
 )
 def plackett_luce_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     ties: str = "breslow",
-    tau: Any = 1.0,
     discount: str | Callable | None = None,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores.
 
@@ -94,27 +93,28 @@ def plackett_luce_loss(
     NIPS 2009 (k); Y. Lan et al., "Position-Aware ListMLE", UAI 2014; N. Breslow, "Covariance Analysis of Censored
     Survival Data", Biometrics 30, 1974 (ties).
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _losses(args, PlackettLuceOptions(k, ties, discount))
+    return choice_costs(*_choices(lists, k, ties, discount))
 
 
-def _has_meaning(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
-    """Whether scores are numbers below infinity, also minus infinity, and labels numbers, also infinite."""
-    return tf.logical_and(scores <= scores.dtype.max, tf.logical_not(tf.math.is_nan(labels)))
+@plackett_luce_loss.derivatives
+def plackett_luce_derivatives(lists: RankingLists, **options: Any) -> Derivatives:
+    """Compute the derivatives of `plackett_luce_loss`."""
+    slopes, curvatures = choice_derivatives(*_choices(lists, **options))
+    scale = 1 / lists.tau
+    return Derivatives(scale * slopes, tf.square(scale) * curvatures)
 
 
 @export
-@checks(k=arguments.optional_positive_integer, num_samples=arguments.positive_integer, tau=TAU, seed=SEED)
+@list_operator(
+    finite, tau=1.0, k=arguments.optional_positive_integer, num_samples=arguments.positive_integer, seed=SEED
+)
 def coupled_rank_distil_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     seed: Any,
-    tau: Any = 1.0,
     k: int | None = None,
     num_samples: int = 8,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
 
@@ -148,60 +148,32 @@ def coupled_rank_distil_loss(
 
     Source: S. Reddi et al., "RankDistil: Knowledge Distillation for Ranking", AISTATS 2021.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _distilled_losses(args, PlackettLuceOptions(k, ties="first"), noise_of(num_samples, 1.0, seed))
-
-
-@per_list(finite)
-def _distilled_losses(lists: RankingLists, options: PlackettLuceOptions, noise: Noise) -> tf.Tensor:
-    losses = mean_over_samples(lists, noise, negative_log_likelihood, options, of="labels")
+    noise, formula = Noise(num_samples, 1.0, seed), plackett_luce_loss.formula
+    losses = mean_over_samples(lists, noise, formula, k=k, ties="first", of="labels")
     taught = tf.reduce_any(tf.not_equal(lists.labels, 0), axis=-1)
     return tf.where(taught, losses, tf.zeros_like(losses))
 
 
-def negative_log_likelihood(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
-    """The loss of each list [B]."""
-    return choice_costs(*_choices(lists, options))
-
-
 def _choices(
-    lists: RankingLists, options: PlackettLuceOptions
+    lists: RankingLists, k: int | None, ties: str, discount: str | Callable | None
 ) -> tuple[Ordered | Compared, tf.Tensor, tf.Tensor | None]:
     """The choices in the order of the labels, the scores [B, n] in units of tau, and the weights of the choices."""
     # Masked items come after all others, where no score is left to choose from, and so cost nothing.
-    choices = choices_of(masked_last(lists.labels, lists.mask), options.ties)
+    choices = choices_of(masked_last(lists.labels, lists.mask), ties)
     scores = relative_scores(lists.scores, lists.mask, lists.tau)
     weights = None if lists.weights is None else choices.arranged(lists.weights)
-    if options.k is not None or options.discount is not None:
-        rank_weights = choices.at_ranks(_rank_weights(lists, options))
+    if k is not None or discount is not None:
+        rank_weights = choices.at_ranks(_rank_weights(lists, k, discount))
         weights = rank_weights if weights is None else weights * rank_weights
     return choices, scores, weights
 
 
-_losses = per_list(_has_meaning)(negative_log_likelihood)
-
-
-def plackett_luce_derivatives(
-    scores: Any, labels: Any, *, tau: Any, mask: Any = None, weights: Any = None, **options: Any
-) -> Derivatives:
-    """The derivatives of `plackett_luce_loss`, for weights of at least 0."""
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau, non_negative_weights=True)
-    return _derivatives(args, PlackettLuceOptions(**options))
-
-
-@per_list(_has_meaning)
-def _derivatives(lists: RankingLists, options: PlackettLuceOptions) -> Derivatives:
-    slopes, curvatures = choice_derivatives(*_choices(lists, options))
-    scale = 1 / lists.tau
-    return Derivatives(scale * slopes, tf.square(scale) * curvatures)
-
-
-def _rank_weights(lists: RankingLists, options: PlackettLuceOptions) -> tf.Tensor:
+def _rank_weights(lists: RankingLists, k: int | None, discount: str | Callable | None) -> tf.Tensor:
     """The weights of the ranks, 0 after the k-th: [n], or [B, n] if they depend on the number of items."""
     size, dtype = tf.shape(lists.scores)[1], lists.scores.dtype
-    if options.discount != EXPONENTIAL:
-        return rank_discounts(size, dtype, options.k, options.discount or tf.ones_like)
-    counted = rank_discounts(size, dtype, options.k, tf.ones_like)
+    if discount != EXPONENTIAL:
+        return rank_discounts(size, dtype, k, discount or tf.ones_like)
+    counted = rank_discounts(size, dtype, k, tf.ones_like)
     # Divided by 2^(m - 1), so that it does not overflow.
     last = tf.pow(tf.constant(2, dtype), 1 - lists.sizes()[:, tf.newaxis])
     each = tf.pow(tf.constant(2, dtype), -tf.cast(tf.range(size), dtype))

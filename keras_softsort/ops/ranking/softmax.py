@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -10,34 +10,48 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.choices import choice_costs, choices_of
 from keras_softsort.ops.core.order import masked_last
-from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.ranking._checks import TAU, checks
-from keras_softsort.ops.ranking._softmax import SoftmaxOptions, checked_softmax_weight, softmax_losses, softmax_slopes
-from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains
-from keras_softsort.ops.ranking.lambda_weights import LambdaWeight, lambda_options
-from keras_softsort.ops.ranking.lists import (
-    Derivatives,
-    RankingLists,
-    finite_with_gain,
-    per_list,
-    ranking_arguments,
+from keras_softsort.ops.core.temperature import relative_scores, softmax_logits
+from keras_softsort.ops.ranking._checks import Held
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains, discounts
+from keras_softsort.ops.ranking.lambda_weights import (
+    LambdaWeight,
+    checked_lambda_weight,
+    delta_features,
+    lambda_options,
 )
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite_with_gain
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # The gains of smaller labels have a finite sum: a loss is then only infinite because of its scores.
 MAX_LABEL_WITH_FINITE_SUMS = 64
 
 
+def checked_softmax_weight(name: str, value: Any) -> str | LambdaWeight | None:
+    """Return `value`, a lambda weight whose discounted gains stand in for the labels, or None."""
+    weight = checked_lambda_weight(name, value)
+    options = lambda_options(weight)
+    if options is None:
+        return None
+    arguments.one_of(f"{name} of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
+    if options.version == 2 or options.neighbors_only or options.smooth_fraction != 1:
+        raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {value!r}")
+    return weight
+
+
+SOFTMAX_WEIGHT = Held(checked_softmax_weight, lambda name, value: lambda_options(checked_softmax_weight(name, value)))
+
+
 @export
-@checks(lambda_weight=checked_softmax_weight, poly_epsilon=arguments.number, tau=TAU)
+@list_operator(finite_with_gain, tau=1.0, lambda_weight=SOFTMAX_WEIGHT, poly_epsilon=arguments.number)
 def softmax_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     lambda_weight: str | LambdaWeight | None = None,
     poly_epsilon: float = 0.0,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
@@ -75,42 +89,52 @@ def softmax_loss(
     "An Analysis of the Softmax Cross Entropy Loss for Learning-to-Rank with Binary Relevance", ICTIR 2019; Z. Leng et
     al., "PolyLoss: A Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _losses(args, SoftmaxOptions(lambda_options(lambda_weight), poly_epsilon))
+    return softmax_losses(lists, lambda_weight, poly_epsilon)
 
 
-_losses = per_list(finite_with_gain)(softmax_losses)
+@softmax_loss.derivatives
+def softmax_derivatives(lists: RankingLists, lambda_weight: Any, poly_epsilon: float) -> Derivatives | None:
+    """Compute the derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
+    return None if poly_epsilon else softmax_slopes(lists, lambda_weight)
 
 
-def softmax_derivatives(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any,
-    lambda_weight: str | LambdaWeight | None,
-    poly_epsilon: float,
-    mask: Any = None,
-    weights: Any = None,
-) -> Derivatives | None:
-    """The derivatives of `softmax_loss`; None with `poly_epsilon`, whose second ones may be negative."""
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return None if poly_epsilon else _derivatives(args, SoftmaxOptions(lambda_options(lambda_weight)))
+def softmax_losses(lists: RankingLists, lambda_weight: Any = None, poly_epsilon: float = 0.0) -> tf.Tensor:
+    """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
+    logs = tf.nn.log_softmax(softmax_logits(lists.scores, lists.mask, lists.tau))
+    costs = poly_epsilon * -tf.math.expm1(logs) - logs if poly_epsilon else -logs
+    # A cost with weight 0 counts 0, even if it is infinite.
+    return tf.reduce_sum(tf.math.multiply_no_nan(costs, _weighted_relevance(lists, lambda_weight)), axis=-1)
 
 
-_derivatives = per_list(finite_with_gain)(softmax_slopes)
+def softmax_slopes(lists: RankingLists, lambda_weight: Any = None) -> Derivatives:
+    """With shares p and weighted labels y: `sum(y) p - y` and `sum(y) p (1 - p)`, in units of tau."""
+    shares = softmax_shares(lists.scores, lists, lists.tau)
+    weights, scale = _weighted_relevance(lists, lambda_weight), 1 / lists.tau
+    expected = tf.reduce_sum(weights, axis=-1, keepdims=True) * shares
+    return Derivatives(scale * (expected - weights), tf.square(scale) * expected * (1 - shares))
+
+
+def softmax_shares(scores: tf.Tensor, lists: RankingLists, tau: tf.Tensor) -> tf.Tensor:
+    """The softmax of the valid `scores` [B, n] in units of `tau`; 0 where masked, also if no item is valid."""
+    return lists.only_valid(tf.nn.softmax(softmax_logits(scores, lists.mask, tau)))
+
+
+def _weighted_relevance(lists: RankingLists, lambda_weight: Any) -> tf.Tensor:
+    """The weights times the labels, or times their discounted gains: [B, n]."""
+    if lambda_weight is None:
+        return lists.weighted(lists.labels)
+    features = delta_features(lists, lambda_weight)
+    return lists.weighted(features.gains) * discounts(features.ranks, lambda_weight.discount)
 
 
 @export
-@checks(virtual_label=arguments.non_negative_number, lambda_weight=checked_softmax_weight, tau=TAU)
+@list_operator(finite_with_gain, tau=1.0, virtual_label=arguments.non_negative_number, lambda_weight=SOFTMAX_WEIGHT)
 def calibrated_softmax_loss(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
-    tau: Any = 1.0,
     virtual_label: float = 0.0,
     lambda_weight: str | LambdaWeight | None = None,
-    mask: Any = None,
-    weights: Any = None,
+    **shared: Unpack[TauArguments],
 ) -> tf.Tensor:
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
@@ -134,12 +158,6 @@ def calibrated_softmax_loss(
 
     Source: L. Yan et al., "Scale Calibration of Deep Ranking Models", KDD 2022.
     """
-    args = ranking_arguments(scores, labels, mask, weights, tau=tau)
-    return _calibrated_losses(args, virtual_label, SoftmaxOptions(lambda_options(lambda_weight)))
-
-
-@per_list(finite_with_gain)
-def _calibrated_losses(lists: RankingLists, virtual_label: float, options: SoftmaxOptions) -> tf.Tensor:
     zeros = tf.zeros([tf.shape(lists.scores)[0], 1], lists.scores.dtype)
 
     def extended(values: tf.Tensor | None, last: tf.Tensor) -> tf.Tensor | None:
@@ -151,20 +169,12 @@ def _calibrated_losses(lists: RankingLists, virtual_label: float, options: Softm
         mask=extended(lists.mask, tf.ones_like(zeros, tf.bool)),
         weights=extended(lists.weights, lists.mean_weights()[:, tf.newaxis]),
     )
-    return softmax_losses(with_virtual_item, options)
+    return softmax_losses(with_virtual_item, lambda_weight)
 
 
 @export
-@checks(gain=arguments.choice(*GAINS), tau=TAU)
-def unique_softmax_loss(
-    scores: Any,
-    labels: Any,
-    *,
-    tau: Any = 1.0,
-    gain: str = "exponential",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+@list_operator(finite_with_gain, tau=1.0, gain=arguments.choice(*GAINS))
+def unique_softmax_loss(lists: RankingLists, *, gain: str = "exponential", **shared: Unpack[TauArguments]) -> tf.Tensor:
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -190,11 +200,6 @@ def unique_softmax_loss(
 
     Source: X. Zhu, D. Klabjan, "Listwise Learning to Rank by Exploring Unique Ratings", WSDM 2020.
     """
-    return _unique_losses(ranking_arguments(scores, labels, mask, weights, tau=tau), gain)
-
-
-@per_list(finite_with_gain)
-def _unique_losses(lists: RankingLists, gain: str) -> tf.Tensor:
     # Masked items come after all others, and have no weight.
     choices = choices_of(masked_last(lists.labels, lists.mask), "never")
     gains = lists.weighted(absolute_gains(lists.labels, lists.mask, gain))

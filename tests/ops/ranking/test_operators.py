@@ -49,7 +49,7 @@ SIGNATURES = {
     "weights=None)",
     "pl_rank_loss": "(scores, labels, *, seed, k=None, gain='exponential', discount='log2', normalization='ideal', "
     "num_samples=32, mask=None, weights=None)",
-    "plackett_luce_loss": "(scores, labels, *, k=None, ties='breslow', tau=1.0, discount=None, mask=None, "
+    "plackett_luce_loss": "(scores, labels, *, tau=1.0, k=None, ties='breslow', discount=None, mask=None, "
     "weights=None)",
     "ranknet_lambdas": "(scores, labels, *, tau=1.0, ties='ignore', lambda_weight=None, mask=None)",
     "ranknet_loss": "(scores, labels, *, tau=1.0, lambda_weight=None, ties='ignore', normalization='auto', mask=None, "
