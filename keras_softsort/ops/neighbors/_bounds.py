@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.distances import cityblock_distances, unit_vectors
-from keras_softsort.ops.core.products import inner_products
-from keras_softsort.ops.core.target import multiplies_coarsely
+from keras_softsort.ops.core.products import inner_products, product_error
 
 
 class QueryBounds(NamedTuple):
@@ -88,7 +87,5 @@ def _lengths(vectors: tf.Tensor) -> tf.Tensor:
 def _slack(vectors: tf.Tensor) -> tf.Tensor:
     """Return a bound of the relative rounding error, doubled because both sides of a comparison are rounded."""
     dtype, dimension = vectors.dtype, vectors.shape[-1]
-    error = 2 * (dimension + 10) * float(np.finfo(dtype.as_numpy_dtype).eps)
-    if dtype == tf.float32 and multiplies_coarsely():
-        error += 2**-14  # of `inner_products`
-    return tf.constant(error, dtype)
+    error = (dimension + 10) * float(np.finfo(dtype.as_numpy_dtype).eps) + product_error(dtype)
+    return tf.constant(2 * error, dtype)

@@ -14,15 +14,15 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.distances import paired_distances
-from keras_softsort.ops.core.order import masked_last, plus_zeros, take
-from keras_softsort.ops.core.target import compares_pairs
+from keras_softsort.ops.core.order import plus_zeros, take
 from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, query_bounds
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
 CHUNK_SIZE = 32  # the number of references that share a bound
 SPARE_CHUNKS = 6  # the first round searches k chunks, which are needed at least, and these
 LATER_ROUNDS = 16  # a later round, as many copies of a reference need it, searches this many times as many chunks
-BLOCKS_OF_ONE = 4  # a single query is compared with this many blocks at once
+MAX_SIZE_OF_ALL = 1024  # several queries are compared with so many references without bounds
+BLOCKS_OF_ALL = 4  # a search without bounds compares queries with this many blocks at once
 GATHERED_SIZE = 2**23  # the most entries of references that are compared by differences at once
 
 
@@ -58,8 +58,6 @@ def nearest_references(
     count = references.shape[0]
     chunk_size = min(CHUNK_SIZE, block_size, count)
     size = max(min(block_size, -(-count // chunk_size) * chunk_size) // chunk_size, 1) * chunk_size
-    if _are_few(queries, references, chunk_size * (k + SPARE_CHUNKS)) and distance != "cosine" and not approximate:
-        return _of_few(queries, references, k, distance)
     # Squared distances have the same order as their roots.
     measure = "squared_euclidean" if distance == "euclidean" else distance
     search = ExactSearch(tf.stop_gradient(references), k, measure, size, chunk_size, approximate)
@@ -71,57 +69,45 @@ def nearest_references(
     return _in_exact_order(queries, references, tf.stop_gradient(ids), distance)
 
 
-def _are_few(queries: tf.Tensor, references: tf.Tensor, largest: int) -> bool:
-    """Whether queries are compared with all references, whose differences fit in memory.
-
-    A CPU does if the first round would search all of them. For 64 queries and 128 references a TPU expects 1 us where
-    bounds take 315, and an H100 launches 8 kernels where they launch 39. Not for "cosine": under XLA, the rounding of a
-    root depends on the place in the tensor.
-    """
-    count, (size, dimension) = queries.shape[0], references.shape
-    is_small = size <= largest or compares_pairs(size)
-    return is_small and count is not None and count * size * dimension <= GATHERED_SIZE
-
-
-def _of_few(queries: tf.Tensor, references: tf.Tensor, k: int, distance: str) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return `nearest_references` by the distances to all references."""
-    distances = paired_distances(queries[:, tf.newaxis], references, distance)
-    keys = tf.stop_gradient(-distances)
-    keys = plus_zeros(tf.where(tf.math.is_nan(keys), tf.zeros_like(keys), keys))
-    can_be_near = tf.logical_or(is_searchable(queries, references, distance), tf.range(references.shape[0]) < k)
-    # The first of equal keys come first.
-    ids = tf.math.top_k(masked_last(keys, can_be_near), k)[1]
-    return ids, take(distances, ids)
-
-
 def _by_number(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf.Tensor:
-    """Return the ids [q, k] of the nearest references. A single query takes a third of the time without bounds."""
+    """Return the ids [q, k] of the nearest references: without bounds if those take longer than all distances."""
     count = queries.shape[0]
-    if search.approximate or count not in (None, 1):
+    if not search.approximate and (count == 1 or _are_few(queries, search)):
+        return _of_all(queries, search)
+    if search.approximate or count is not None:
         return _in_groups(queries, is_usual, search)
-    if count == 1:
-        return _of_one(queries, search)
     is_one = tf.equal(tf.shape(queries)[0], 1)
-    ids = tf.cond(is_one, lambda: _of_one(queries, search), lambda: _in_groups(queries, is_usual, search))
+    ids = tf.cond(is_one, lambda: _of_all(queries, search), lambda: _in_groups(queries, is_usual, search))
     return with_static_shape(ids, [None, search.k])
 
 
-def _of_one(queries: tf.Tensor, search: ExactSearch) -> tf.Tensor:
-    """Return the ids [1, k] of the nearest references to a single query [1, d], by its distances to all."""
+def _are_few(queries: tf.Tensor, search: ExactSearch) -> bool:
+    """Whether there are few references, and the differences of all pairs fit in memory.
+
+    Not for "cosine": under XLA, the rounding of a root depends on the place in the tensor.
+    """
+    count, (size, dimension) = queries.shape[0], search.references.shape
+    fits = count is not None and count * size * dimension <= GATHERED_SIZE
+    return fits and size <= MAX_SIZE_OF_ALL and search.distance != "cosine"
+
+
+def _of_all(queries: tf.Tensor, search: ExactSearch) -> tf.Tensor:
+    """Return the ids [q, k] of the nearest references to `queries` [q, d] by the distances to all, block by block."""
     count, dimension = search.references.shape
-    size = min(BLOCKS_OF_ONE * search.block_size, count)
+    size = min(BLOCKS_OF_ALL * search.block_size, count)
     whole = count // size
 
     def distances(block: tf.Tensor) -> tf.Tensor:
-        return paired_distances(queries[0], block, search.distance)
+        return paired_distances(queries[:, tf.newaxis], block, search.distance)
 
     def of_block(number: Any) -> tuple[tf.Tensor]:
         return (distances(tf.slice(search.references, [number * size, 0], [size, dimension])),)
 
-    (of_blocks,) = _in_turn(of_block, whole, (tf.zeros([size], queries.dtype),))
-    found = tf.concat([tf.reshape(of_blocks, [-1]), distances(search.references[whole * size :])], axis=0)
+    (of_blocks,) = _in_turn(of_block, whole, (tf.zeros([tf.shape(queries)[0], size], queries.dtype),))
+    of_blocks = tf.reshape(tf.transpose(of_blocks, [1, 0, 2]), [-1, whole * size])
+    found = tf.concat([of_blocks, distances(search.references[whole * size :])], axis=1)
     # The first of equal distances come first.
-    return tf.math.top_k(-found, search.k)[1][tf.newaxis]
+    return tf.math.top_k(plus_zeros(-found), search.k)[1]
 
 
 def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf.Tensor:

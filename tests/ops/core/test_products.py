@@ -41,7 +41,9 @@ def relative_error(found, x=X, y=Y):
 
 def test_products_keep_their_digits(device):
     assert relative_error(tf.matmul(X, Y, transpose_b=True).numpy()) > 1e-4
-    assert relative_error(products.inner_products(tf.constant(X), tf.constant(Y)).numpy()) < 2**-15
+    error = relative_error(products.inner_products(tf.constant(X), tf.constant(Y)).numpy())
+    assert error < products.product_error(tf.float32) == 2**-15
+    assert products.product_error(tf.float64) == 0
 
 
 def test_derivatives_are_those_of_the_product(device):
@@ -75,19 +77,7 @@ def test_switched_off_it_is_one_product(device):
     np.testing.assert_array_equal(found, tf.matmul(X, Y, transpose_b=True))
 
 
-@pytest.mark.parametrize("name", target.TARGETS)
-@pytest.mark.parametrize("size", [5, 150])
-def test_products_with_vectors_are_matrix_products_where_those_keep_digits_and_time(size, name):
-    random = np.random.default_rng(0)
-    matrix, vector = random.normal(size=[2, 3, size]), random.normal(size=[2, size])
-
-    @tf.function
-    def run(matrix, vector):
-        return products.times_vector(matrix, vector)
-
-    with target.lowering_for(name):
-        traced = run.get_concrete_function(tf.constant(matrix), tf.constant(vector))
-    multiplies = any("MatMul" in operation.type for operation in traced.graph.get_operations())
-    assert multiplies == (name == "cpu" and size == 150)
-    found = traced(tf.constant(matrix), tf.constant(vector))
-    np.testing.assert_allclose(found, np.einsum("bmn,bn->bm", matrix, vector), rtol=1e-12)
+def test_products_with_vectors_keep_their_digits(device):
+    """They are sums, which no device rounds."""
+    found = products.times_vector(tf.constant(X), tf.constant(Y[:, 0]))
+    np.testing.assert_allclose(found, np.einsum("bmn,bn->bm", np.float64(X), Y[:, 0]), rtol=1e-5, atol=1e-5)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.products import by_sums, times_vector
+from keras_softsort.ops.core.products import times_vector
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.core.tracing import is_compiled
@@ -43,10 +43,7 @@ class Layout(NamedTuple):
 
     def weighted_sums(self, pairs: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
         """The sums over ranks of `pairs` times each of the `weights` [B or 1, r]: [B, n] each."""
-        if self == BY_ITEM or by_sums(pairs.shape[2]):
-            return [self.over_ranks(pairs * self.of_ranks(each)) for each in weights]
-        rows = [tf.broadcast_to(each, tf.shape(pairs)[:2]) for each in weights]
-        return tf.unstack(tf.matmul(tf.stack(rows, axis=1), pairs), axis=1)
+        return [self.over_ranks(pairs * self.of_ranks(each)) for each in weights]
 
 
 # In a plain graph on a CPU, the softmax of shorter lists takes less time in parts than as one operation, and for longer
