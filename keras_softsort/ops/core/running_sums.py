@@ -12,7 +12,7 @@ BLOCK = 1024
 def running_sums(values: tf.Tensor, *, exclusive: bool = False, reverse: bool = False) -> tf.Tensor:
     """Compute `tf.cumsum` of `values` [B, n] along the lists.
 
-    Blocks of long lists are summed first: for one sum over 100,000 float64 numbers, the compiler for a TPU takes minutes.
+    Blocks of long lists are summed first: the compiler for a TPU cannot take one sum over many float64 numbers.
     """
     size = list_size(values)
     if isinstance(size, int) and size <= BLOCK:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import ceil_division
 from keras_softsort.ops.core.gradients import refuse_own_gradient
-from keras_softsort.ops.core.ties import tie_groups
+from keras_softsort.ops.core.order import tie_groups
 from keras_softsort.ops.core.tracing import below_forward_mode, is_compiled
 
 # Lists with sizes from one bound, exclusive, to the next are padded to the longest of them, or under XLA to the bound.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take, tied_ranks
 from keras_softsort.ops.core.target import compares_pairs
-from keras_softsort.ops.core.ties import tied_ranks
 
 
 def sum_dtype(first: tf.Tensor, second: tf.Tensor) -> tf.DType:

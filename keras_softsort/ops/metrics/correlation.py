@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.ties import mean_ranks
+from keras_softsort.ops.core.order import mean_ranks
 from keras_softsort.ops.metrics._pairs import concordant_pairs, sum_dtype, untied_pairs
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list
 

@@ -11,8 +11,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.advice import warn_once
 from keras_softsort.ops.core.axes import list_size
-from keras_softsort.ops.core.order import descending, masked_last, take
-from keras_softsort.ops.core.ties import tie_sums, tied_ranks
+from keras_softsort.ops.core.order import descending, masked_last, take, tie_sums, tied_ranks
 from keras_softsort.ops.core.tracing import are_small_and_eager
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments

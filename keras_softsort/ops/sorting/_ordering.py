@@ -11,10 +11,9 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.deviations import in_deviations
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take, tie_groups, tied_ranks
 from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import temperature_per_list
-from keras_softsort.ops.core.ties import tie_groups, tied_ranks
 
 # Larger quotients of scores and temperatures count as this.
 LARGEST = {tf.float32: 1e30, tf.float64: 1e300}

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.ties import tie_sums, tied_ranks
+from keras_softsort.ops.core.order import take, tie_sums, tied_ranks
 from keras_softsort.ops.sorting._ordering import LARGEST, working_dtype
 
 # Rounds of pooling before the halves are merged. Ranks of normal scores are 1.3 to 5.6 times as fast with them without
