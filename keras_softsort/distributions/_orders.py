@@ -28,14 +28,9 @@ def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
 
 def are_orders(orders: tf.Tensor, size: Any) -> tf.Tensor:
     """Whether int32 `orders` `[B, k]` hold items from 0 to size - 1, each at most once: `[B]`."""
-    counts = group_sums(tf.ones_like(orders), in_range(orders, size), size)
+    counts = group_sums(tf.ones_like(orders), tf.clip_by_value(orders, 0, size - 1), size)
     lowest, largest = tf.reduce_min(orders, axis=-1), tf.reduce_max(orders, axis=-1)
     return tf.logical_and(lowest >= 0, tf.logical_and(largest < size, tf.reduce_max(counts, axis=-1) <= 1))
-
-
-def in_range(orders: tf.Tensor, size: Any) -> tf.Tensor:
-    """The `orders` with an item from 0 to size - 1 in place of any other number."""
-    return tf.clip_by_value(orders, 0, size - 1)
 
 
 def log_probs_of(orders: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
