@@ -121,13 +121,16 @@ def _pair_sums(items: Items, lists: RankingLists, options: PairOptions, orders: 
     else:
         sums = one_tile(items, options, orders) if is_one else sorted_tiles(items, options, orders)
     if options.is_mean():
-        sizes = lists.sizes()
-        divisors = tf.maximum(sums.counts if options.counts_pairs() else sizes * (sizes - 1) / 2, 1)
+        divisors = tf.maximum(sums.counts if options.counts_pairs() else _number_of_pairs(lists.sizes()), 1)
     elif options.normalization == "list":
         divisors = lists.sizes()
     else:
         return [sums.costs, *sums.derivatives]
     return [sums.costs / divisors, *(each / divisors[:, tf.newaxis] for each in sums.derivatives)]
+
+
+def _number_of_pairs(sizes: tf.Tensor) -> tf.Tensor:
+    return sizes * (sizes - 1) / 2
 
 
 def _is_one_tile(shape: tf.TensorShape) -> bool | None:
