@@ -24,7 +24,7 @@ TAU = 0.6
 # Samples per distribution: enough for chi-square to see a probability that is off by some 0.01.
 DRAWS = 20_000
 CHOICES = pytest.mark.parametrize("k", [1, 3])
-# The published relaxation for k > 1; the threshold is in test_choice_without_noise.py.
+# The published relaxation for k > 1; the threshold is in test_relaxations.py.
 gumbel_softmax = functools.partial(ops.gumbel_softmax, method="successive_softmax")
 
 
