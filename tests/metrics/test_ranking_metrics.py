@@ -146,6 +146,15 @@ def test_weights_of_items_and_lists(cls):
 
 
 @metrics
+def test_a_nan_label_of_weight_0_is_left_out(cls):
+    labels = labels_of(cls)[2:3, :4]
+    nan = labels.copy()
+    nan[:, 0] = np.nan
+    weights = np.float32([[0, 1, 1, 1]])
+    assert result(cls(), nan, SCORES[2:3, :4], weights) == result(cls(), labels, SCORES[2:3, :4], weights)
+
+
+@metrics
 def test_nan_is_not_hidden(cls):
     labels, scores = labels_of(cls), SCORES.copy()
     scores[0, 0] = np.nan
