@@ -13,7 +13,7 @@ from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, WeightedLosses, checked_padding, losses_of_groups, predicted_lists
 from keras_softsort.losses._base import WeightedLoss, checked_tau, fresh_seed, is_of_this_package
 from keras_softsort.ops.core.deviations import checked_scale, in_deviations
-from keras_softsort.ops.core.gradients import nan_lists
+from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.ranking.lists import Derivatives, checked_arguments
 
 

@@ -17,10 +17,10 @@ def checked_scale(scale: Any) -> str | None:
 
 
 class Deviations(NamedTuple):
-    """The standard deviations of lists, as a factor without a gradient times a number near 1 with one: [..., 1] each.
+    """The standard deviation of each list is `factor * rest`: [..., 1] each.
 
-    No square of a deviation is computed, which could overflow or underflow. Without the gradient, a loss of divided
-    scores would shrink all scores until they collapse to 0.
+    `factor` has no gradient, and `rest` is near 1 and has it. No square of a deviation is computed, which could overflow
+    or underflow. Without the gradient, a loss of divided scores would shrink all scores until they collapse to 0.
     """
 
     origin: tf.Tensor  # the score nearest 0, without a gradient
@@ -47,10 +47,10 @@ def deviations(scores: tf.Tensor, mask: tf.Tensor | None) -> Deviations:
     largest = tf.stop_gradient(tf.reduce_max(tf.abs(apart), axis=-1, keepdims=True))
     is_zero = largest < dtype_tiny(scores.dtype)
     largest = tf.where(is_zero, tf.ones_like(largest), largest)
-    counts = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
+    sizes = tf.maximum(tf.reduce_sum(valid, axis=-1, keepdims=True), 1)
     apart /= largest
-    from_mean = valid * (apart - tf.reduce_sum(apart, axis=-1, keepdims=True) / counts)
-    variances = tf.reduce_sum(tf.square(from_mean), axis=-1, keepdims=True) / counts
+    from_mean = valid * (apart - tf.reduce_sum(apart, axis=-1, keepdims=True) / sizes)
+    variances = tf.reduce_sum(tf.square(from_mean), axis=-1, keepdims=True) / sizes
     return Deviations(origin, largest, tf.sqrt(tf.where(is_zero, tf.ones_like(variances), variances)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import with_static_shape
-from keras_softsort.ops.core.products import inner_products
+from keras_softsort.ops.core.numbers import inner_products
 
 DISTANCES = ("cityblock", "cosine", "dot", "euclidean", "squared_euclidean")
 
@@ -24,10 +24,10 @@ def pairwise_distances(
         return -inner_products(queries, candidates)
     if distance == "cosine":
         return 1 - inner_products(unit_vectors(queries), unit_vectors(candidates))
-    counts = tf.reduce_all(tf.math.is_finite(candidates), axis=-1)
-    counts = (counts if mask is None else tf.logical_and(counts, mask))[..., tf.newaxis]
-    total = tf.reduce_sum(tf.where(counts, candidates, tf.zeros_like(candidates)), axis=-2, keepdims=True)
-    number = tf.reduce_sum(tf.cast(counts, total.dtype), axis=-2, keepdims=True)
+    is_valid = tf.reduce_all(tf.math.is_finite(candidates), axis=-1)
+    is_valid = (is_valid if mask is None else tf.logical_and(is_valid, mask))[..., tf.newaxis]
+    total = tf.reduce_sum(tf.where(is_valid, candidates, tf.zeros_like(candidates)), axis=-2, keepdims=True)
+    number = tf.reduce_sum(tf.cast(is_valid, total.dtype), axis=-2, keepdims=True)
     center = tf.stop_gradient(total / tf.maximum(number, 1))
     queries, candidates = queries - center, candidates - center
     lengths = tf.reduce_sum(tf.square(queries), axis=-1)[..., :, tf.newaxis]
@@ -67,8 +67,7 @@ def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
     squared = tf.reduce_sum(tf.square(vectors), axis=-1, keepdims=True)
     lengths = tf.sqrt(tf.where(tf.equal(squared, 0), tf.ones_like(squared), squared))
     # A root and a quotient are rounded alike in every vector, but the rounding of rsqrt depends on the position in the
-    # tensor. The maximum changes no value, since lengths are at least 1 here. It keeps TensorFlow from replacing the
-    # root and the quotient by rsqrt.
+    # tensor. Lengths are at least 1 here: the maximum changes no value, and stands between the root and the quotient.
     return vectors / tf.maximum(lengths, 1)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import ceil_division
-from keras_softsort.ops.core.gradients import refuse_own_gradient
+from keras_softsort.ops.core.numbers import refuse_own_gradient
 from keras_softsort.ops.core.order import tie_groups
 from keras_softsort.ops.core.tracing import below_forward_mode, is_compiled
 

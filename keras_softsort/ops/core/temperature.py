@@ -22,7 +22,7 @@ def nearest_to_zero(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
 
 
 def excluded(dtype: tf.DType) -> tf.Tensor:
-    """An exponent that adds nothing to a sum of exponentials, as `_logsumexp` reads it. Twice it does not overflow."""
+    """An exponent that adds nothing to a sum of exponentials, as a log-sum-exp reads it. Twice it is finite."""
     return tf.constant(dtype.min / 4, dtype)
 
 
@@ -75,10 +75,10 @@ def within_range(pair_scores: tf.Tensor) -> tuple:
 
 def relative_scores(scores: tf.Tensor, mask: tf.Tensor | None, tau: tf.Tensor) -> tf.Tensor:
     """The `pair_scores` within range. Masked ones are `excluded`, and a score of -inf stays below all others."""
-    counts = tf.math.is_finite(scores)
-    counts = counts if mask is None else tf.logical_and(mask, counts)
-    below = within_range(pair_scores(scores, counts, tau))
-    return tf.where(counts, below, tf.minimum(tf.stop_gradient(scores), excluded(scores.dtype)))
+    is_valid = tf.math.is_finite(scores)
+    is_valid = is_valid if mask is None else tf.logical_and(mask, is_valid)
+    below = within_range(pair_scores(scores, is_valid, tau))
+    return tf.where(is_valid, below, tf.minimum(tf.stop_gradient(scores), excluded(scores.dtype)))
 
 
 def temperature_per_example(tau: tf.Tensor, lists: tf.Tensor) -> tf.Tensor:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort.ops.core.gradients import refuse_own_gradient
+from keras_softsort.ops.core.numbers import refuse_own_gradient
 from keras_softsort.ops.matching._sinkhorn_plan import Plan
 
 # The temperature falls from the range of the costs to tau in this many steps times log(range / tau)^2, and in at most

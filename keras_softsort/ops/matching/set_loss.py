@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.gradients import nan_lists
+from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.matching._pairs import matched_pairs
 

@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import checked_scale
-from keras_softsort.ops.core.gradients import nan_where, refuse_forward_mode, straight_through
+from keras_softsort.ops.core.numbers import nan_where, refuse_forward_mode, straight_through
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import exact_matching

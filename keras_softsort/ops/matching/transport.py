@@ -11,7 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops.core.gradients import nan_lists, nan_where, refuse_forward_mode
+from keras_softsort.ops.core.numbers import nan_lists, nan_where, refuse_forward_mode
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums

@@ -17,7 +17,7 @@ from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
 TIES = ("mean", "position")
-LARGEST_GRADE = 10  # that people give
+MAX_GRADE = 10  # that people give
 
 
 class Measures(NamedTuple):
@@ -36,8 +36,9 @@ def metric_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> Ranki
     if args.weights is None:
         return args
     weights = tf.stop_gradient(args.weights)
-    counts = tf.broadcast_to(weights > 0, tf.shape(args.labels))
-    return args._replace(weights=weights, mask=counts if args.mask is None else tf.logical_and(counts, args.mask))
+    is_weighted = tf.broadcast_to(weights > 0, tf.shape(args.labels))
+    mask = is_weighted if args.mask is None else tf.logical_and(is_weighted, args.mask)
+    return args._replace(weights=weights, mask=mask)
 
 
 def _advise_of_swapped(scores: tf.Tensor, labels: tf.Tensor) -> None:
@@ -49,7 +50,7 @@ def _advise_of_swapped(scores: tf.Tensor, labels: tf.Tensor) -> None:
     if not are_small_and_eager(scores, labels) or not scores.shape.num_elements():
         return
     found, grades = labels.numpy(), scores.numpy()
-    if not (np.all(grades == np.rint(grades)) and grades.min() >= -1 and 1 <= grades.max() <= LARGEST_GRADE):
+    if not (np.all(grades == np.rint(grades)) and grades.min() >= -1 and 1 <= grades.max() <= MAX_GRADE):
         return
     has_ties = np.any(np.diff(np.sort(grades)) == 0)
     if has_ties and np.ptp(grades) and np.any(4 * found != np.rint(4 * found)) and np.all(np.diff(np.sort(found)) > 0):

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.distances import cityblock_distances, unit_vectors
-from keras_softsort.ops.core.products import inner_products, product_error
+from keras_softsort.ops.core.numbers import inner_products, product_error
 
 
 class QueryBounds(NamedTuple):
@@ -73,10 +73,11 @@ def _reference_rows(
     vectors = {"cosine": unit_vectors, "dot": lambda block: block}.get(distance, lambda block: block - center)(block)
     lengths = _lengths(vectors)
     own = -(1 - _slack(block)) * tf.square(lengths) if distance == "squared_euclidean" else tf.zeros_like(lengths)
-    counts = tf.logical_and(is_reference[:, tf.newaxis], lengths < _longest(block))
+    is_near = tf.logical_and(is_reference[:, tf.newaxis], lengths < _longest(block))
     zeros = tf.zeros_like(vectors)
     return tf.concat(
-        [tf.where(counts, vectors, zeros), tf.where(counts, own, far), tf.where(counts, lengths, zeros[:, :1])], axis=1
+        [tf.where(is_near, vectors, zeros), tf.where(is_near, own, far), tf.where(is_near, lengths, zeros[:, :1])],
+        axis=1,
     )
 
 

@@ -13,7 +13,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.deviations import checked_scale, deviations
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops.core.gradients import nan_where
+from keras_softsort.ops.core.numbers import nan_where
 from keras_softsort.ops.core.tracing import are_small_and_eager, traced_if_eager
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, RETRIEVAL_METRICS, JudgedCandidates
 from keras_softsort.ops.neighbors.embeddings import agreement, class_rows, number_of

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.gradients import nan_lists
+from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples

@@ -13,7 +13,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import moved_axis, with_static_shape
-from keras_softsort.ops.core.gradients import straight_through
+from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import is_nan_or_infinity
 from keras_softsort.ops.core.tracing import traced_if_eager

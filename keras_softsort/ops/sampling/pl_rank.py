@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.choices import Compared, Ordered, choices_in
-from keras_softsort.ops.core.gradients import with_slopes
+from keras_softsort.ops.core.numbers import with_slopes
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import excluded
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import deviations
-from keras_softsort.ops.core.gradients import straight_through
+from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import methods

@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
-from keras_softsort.ops.core.gradients import straight_through
+from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.tracing import traced_if_eager
 
 

@@ -26,7 +26,7 @@ ASKERS = {
         "ops/sorting/_ordering",
         "ops/sorting/methods",
     },
-    "multiplies_coarsely": {"ops/core/products"},
+    "multiplies_coarsely": {"ops/core/numbers"},
     "is_compiled": {
         "ops/core/segments",
         "ops/core/target",

@@ -9,9 +9,8 @@ import dataclasses
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.numbers import running_sums, times_vector
 from keras_softsort.ops.core.order import descending, inverse, take, tied_ranks
-from keras_softsort.ops.core.products import times_vector
-from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.sorting._ordering import Lists, working_dtype
 
 

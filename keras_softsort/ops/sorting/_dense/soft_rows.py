@@ -13,7 +13,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.products import times_vector
+from keras_softsort.ops.core.numbers import times_vector
 from keras_softsort.ops.core.target import recomputes_pairs
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.core.tracing import is_compiled

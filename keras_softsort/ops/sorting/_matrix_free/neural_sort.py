@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.numbers import running_sums
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.sorting._matrix_free import block_sums
 from keras_softsort.ops.sorting._matrix_free.block_sums import BLOCK, BlockedLists, BlockRange
 from keras_softsort.ops.sorting._matrix_free.products import normalized, sorted_scores

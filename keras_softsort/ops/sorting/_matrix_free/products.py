@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
+from keras_softsort.ops.core.numbers import running_sums
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.running_sums import running_sums
 from keras_softsort.ops.sorting._ordering import MAX_GAP, OrderedLists
 
 

@@ -1,11 +1,11 @@
-"""Products of embeddings keep the digits of float32 where the device rounds the factors of a matrix product."""
+"""Products keep the digits of float32 where the device rounds the factors of a matrix product; running sums."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort.ops.core import products, target
+from keras_softsort.ops.core import numbers, target
 from keras_softsort.ops.core.distances import pairwise_distances
 
 pytestmark = pytest.mark.default_stack_only
@@ -41,16 +41,16 @@ def relative_error(found, x=X, y=Y):
 
 def test_products_keep_their_digits(device):
     assert relative_error(tf.matmul(X, Y, transpose_b=True).numpy()) > 1e-4
-    error = relative_error(products.inner_products(tf.constant(X), tf.constant(Y)).numpy())
-    assert error < products.product_error(tf.float32) == 2**-15
-    assert products.product_error(tf.float64) == 0
+    error = relative_error(numbers.inner_products(tf.constant(X), tf.constant(Y)).numpy())
+    assert error < numbers.product_error(tf.float32) == 2**-15
+    assert numbers.product_error(tf.float64) == 0
 
 
 def test_derivatives_are_those_of_the_product(device):
     x, y = tf.constant(X), tf.constant(Y)
     with tf.GradientTape() as tape:
         tape.watch([x, y])
-        total = tf.reduce_sum(products.inner_products(x, y) ** 2) / 2
+        total = tf.reduce_sum(numbers.inner_products(x, y) ** 2) / 2
     found = tape.gradient(total, [x, y])
     product = X @ Y.swapaxes(-1, -2)
     for gradient, right in zip(found, [product @ Y, product.swapaxes(-1, -2) @ X], strict=True):
@@ -71,7 +71,7 @@ def test_switched_off_it_is_one_product(device):
     enabled = tf.config.experimental.tensor_float_32_execution_enabled()
     tf.config.experimental.enable_tensor_float_32_execution(False)
     try:
-        found = products.inner_products(tf.constant(X), tf.constant(Y))
+        found = numbers.inner_products(tf.constant(X), tf.constant(Y))
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(enabled)
     np.testing.assert_array_equal(found, tf.matmul(X, Y, transpose_b=True))
@@ -79,5 +79,27 @@ def test_switched_off_it_is_one_product(device):
 
 def test_products_with_vectors_keep_their_digits(device):
     """They are sums, which no device rounds."""
-    found = products.times_vector(tf.constant(X), tf.constant(Y[:, 0]))
+    found = numbers.times_vector(tf.constant(X), tf.constant(Y[:, 0]))
     np.testing.assert_allclose(found, np.einsum("bmn,bn->bm", np.float64(X), Y[:, 0]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 4, 5, 20, 101, None])
+@pytest.mark.parametrize("ways", [{}, {"exclusive": True}, {"reverse": True}, {"exclusive": True, "reverse": True}])
+def test_running_sums_of_one_block_and_of_blocks_of_blocks(ways, size, jit, rng, monkeypatch):
+    monkeypatch.setattr(numbers, "BLOCK_OF_SUMS", 4)
+    values, weights = rng.normal(size=[2, 3, 7 if size is None else size])
+
+    def run(values):
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            sums = numbers.running_sums(values, **ways)
+            total = tf.reduce_sum(sums * weights)
+        return sums, tape.gradient(total, values)
+
+    signature = [tf.TensorSpec([None, size], tf.float64)]
+    sums, gradient = tf.function(run, jit_compile=jit, autograph=False, input_signature=signature)(values)
+    counts = np.tri(values.shape[1], k=-1 if "exclusive" in ways else 0)  # [sum, value]
+    counts = counts.T if "reverse" in ways else counts
+    np.testing.assert_allclose(sums, values @ counts.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gradient, weights @ counts, rtol=1e-12, atol=1e-12)
