@@ -41,14 +41,14 @@ def choices_of(keys: tf.Tensor, ties: str) -> Ordered | Compared:
     return Ordered(order, ties, None if ties == "first" else tied_ranks(ordered))
 
 
-def choices_in(order: tf.Tensor, size: int | tf.Tensor) -> Ordered | Compared:
+def choices_in(order: tf.Tensor, size: int | tf.Tensor) -> Ordered:
     """The choices of the items in `order` [B, k], each at most once, and then of the other items of all `size`."""
-    if order.shape[1] is not None and order.shape[1] == tf.get_static_value(size) and not compares_pairs(size):
+    if order.shape[1] is not None and order.shape[1] == tf.get_static_value(size):
         return Ordered(order, "first", None)
     count, ranks = list_size(order), inverse(order, size)
     is_missing = ranks >= count
     ranks = tf.where(is_missing, count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1), ranks)
-    return Compared(-ranks, "first") if compares_pairs(ranks.shape[1]) else Ordered(inverse(ranks), "first", None)
+    return Ordered(inverse(ranks), "first", None)
 
 
 def choice_costs(choices: Ordered | Compared, scores: tf.Tensor, weights: tf.Tensor | None = None) -> tf.Tensor:
@@ -241,10 +241,6 @@ class Compared(NamedTuple):
         is_own = tf.logical_and(ranks >= first, ranks <= last)
         sums = tf.where(is_own, tf.expand_dims(rank_weights, -2), tf.zeros([], rank_weights.dtype))
         return tf.reduce_sum(sums, axis=2) / tf.cast(last - first + 1, sums.dtype)[..., 0]
-
-    def others(self, terms: tf.Tensor) -> tf.Tensor:
-        """Sum the terms [B, n] over the alternatives of each choice but the chosen item."""
-        return self._sums(tf.expand_dims(terms, 1), axis=1)
 
     def costs_and_slopes(self, scores: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
         """The costs [B, n], and for each of the `weights` [B, n] the gradient of their weighted sum."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import flatten_lists
-from keras_softsort.ops.core.choices import Compared, Ordered, choices_in
+from keras_softsort.ops.core.choices import Ordered, choices_in
 from keras_softsort.ops.core.numbers import with_slopes
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import excluded
@@ -39,9 +39,7 @@ def expected_reward(
     return with_slopes(mean(tf.reduce_sum(weights * every_reward, axis=1)), mean(slopes), logits)
 
 
-def reward_gradients(
-    choices: Ordered | Compared, scores: tf.Tensor, rewards: tf.Tensor, weights: tf.Tensor
-) -> tf.Tensor:
+def reward_gradients(choices: Ordered, scores: tf.Tensor, rewards: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     """Compute PL-Rank's estimate of the gradient of the expected reward from the choices of each order: [lists, n].
 
     The estimate for item d is `sum_{j > r} w_j rewards_j + sum_{i <= r} p_i(d) (w_i rewards_d - later_i)`, where r is
