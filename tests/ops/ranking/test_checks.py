@@ -1,7 +1,4 @@
-"""The decorator that checks the options of an operator of lists."""
-
-import inspect
-from fractions import Fraction
+"""The rules of options of ranking losses."""
 
 import numpy as np
 import pytest
@@ -9,86 +6,13 @@ import tensorflow as tf
 from support.cases import objects
 
 import keras_softsort as ks
-from keras_softsort._internal import arguments
 from keras_softsort._keras.options import own_arguments
 from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.core.tracing import number_of_traces
-from keras_softsort.ops.ranking._checks import SEED, TAU, checks
+from keras_softsort.ops.ranking._operators import list_operator
+from keras_softsort.ops.ranking.lists import finite
 
 SCORES, LABELS = tf.constant([[0.3, 0.9, 0.4]]), tf.constant([[0.0, 2.0, 1.0]])
-
-
-def in_order(options):
-    if options["low"] > options["high"]:
-        raise ValueError(f"low must be at most high, {options['high']}, got {options['low']}")
-
-
-@checks(in_order, low=arguments.positive_number, high=arguments.positive_number, tau=TAU, seed=SEED)
-def operator(scores, low=1.0, high=2.0, *, tau=1.0, seed=None, power=1.0):
-    """Return what it gets."""
-    return low, high, tau, seed, power
-
-
-@pytest.mark.parametrize(
-    ("given", "options", "message"),
-    [
-        ((0.0, -1), {}, "low must be positive and finite, got -1"),
-        ((0.0,), {"low": -1}, "low must be positive and finite, got -1"),
-        ((0.0, 1.0, -1), {}, "high must be positive and finite, got -1"),
-        ((0.0, 3), {}, r"low must be at most high, 2\.0, got 3"),
-        ((0.0,), {"high": 0.5}, r"low must be at most high, 0\.5, got 1\.0"),
-    ],
-    ids=["positional", "keyword", "second positional", "default of another", "own default"],
-)
-def test_values_are_checked_however_they_are_given(given, options, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        operator(*given, **options)
-
-
-def test_defaults_are_checked():
-    @checks(margin=arguments.positive_number)
-    def loss(scores, margin=-1.0):
-        return scores
-
-    with pytest.raises(ValueError, match=r"margin must be positive and finite, got -1\.0"):
-        loss(0.0)
-
-
-def test_the_operator_gets_the_values_of_the_caller():
-    low, seed = Fraction(1, 2), [1, 2]
-    found = operator(0.0, low, tau=SCORES, seed=seed)
-    assert found[0] is low
-    assert found[2] is SCORES  # a tensor, which the operator checks itself
-    assert found[3] is seed
-
-
-def test_the_object_gets_plain_values():
-    assert operator.check(low=Fraction(1, 2), high=1, tau=np.float32(2), seed=3, power="any") == {
-        **{"low": 0.5, "high": 1.0, "tau": 2.0, "seed": 3},
-        "power": "any",  # has no rule here
-    }
-    for options, message in [
-        ({"tau": SCORES}, "tau must be a number"),
-        ({"seed": 1.5}, "seed must be an integer or None"),
-        ({"low": 3}, "low must be at most high"),
-    ]:
-        with pytest.raises((TypeError, ValueError), match=message):
-            operator.check(**{"low": 1.0, "high": 2.0, **options})
-    assert operator.seeds == {"seed": SEED}
-
-
-def test_arguments_that_there_are_not():
-    with pytest.raises(TypeError, match=r"^operator: missing a required argument: 'scores'$"):
-        operator()
-    with pytest.raises(TypeError, match=r"^operator has no argument 'temperature'; use tau$"):
-        operator(0.0, temperature=1.0)
-    with pytest.raises(TypeError, match=r"rules must be of arguments of operator, got \['margin'\]"):
-        checks(margin=TAU)(inspect.unwrap(operator))
-
-
-def test_the_signature_stays():
-    assert inspect.signature(operator) == inspect.signature(inspect.unwrap(operator))
-    assert operator.__doc__ == "Return what it gets."
 
 
 @pytest.mark.parametrize(
@@ -103,41 +27,16 @@ def test_every_option_of_a_loss_has_a_rule(case):
 
 
 def test_a_loss_has_no_rules_for_names_that_its_operator_does_not_declare():
-    @checks()
-    def plain(scores, labels, *, power, method, seed, stochastic, lambda_weight, mask, weights):
+    @list_operator(finite)
+    def plain(lists, *, power, method, seed, stochastic, lambda_weight, **shared):
         assert (power, method, seed, stochastic, lambda_weight) == (-2, "mine", "beans", "always", 7)
-        return tf.reduce_sum(scores, axis=-1)
+        return tf.reduce_sum(lists.scores, axis=-1)
 
     class Plain(OperatorLoss, operator=plain):
         def __init__(self, power=-2, method="mine", seed="beans", stochastic="always", lambda_weight=7, **kwargs):
             super().__init__(locals(), **kwargs)
 
     np.testing.assert_allclose(Plain()(LABELS, SCORES), tf.reduce_sum(SCORES))
-
-
-@pytest.mark.parametrize(
-    ("rule", "stochastic", "is_drawn"),
-    [
-        (SEED, False, True),
-        (SEED._replace(only_if="stochastic"), False, False),
-        (SEED._replace(only_if="stochastic"), True, True),
-        (arguments.optional_integer, True, False),
-    ],
-)
-def test_a_loss_draws_the_seeds_that_its_operator_declares(rule, stochastic, is_drawn):
-    seen = []
-
-    @checks(seed=rule)
-    def noisy(scores, labels, *, seed, stochastic, mask, weights):
-        seen.append(seed)
-        return tf.reduce_sum(scores, axis=-1)
-
-    class Noisy(OperatorLoss, operator=noisy):
-        def __init__(self, seed=None, stochastic=False, **kwargs):
-            super().__init__(locals(), **kwargs)
-
-    Noisy(stochastic=stochastic)(LABELS, SCORES)
-    assert [tf.is_tensor(seed) and seed.shape == [2] for seed in seen] == [is_drawn]
 
 
 @pytest.mark.parametrize(
