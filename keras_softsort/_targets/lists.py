@@ -44,7 +44,9 @@ class Lists(NamedTuple):
 
     def mean_weights(self) -> tf.Tensor:
         """Mean weight of the valid items of each list: [B]; 0 for an empty list."""
-        return tf.reduce_sum(self.item_weights(), axis=-1) / self.sizes()
+        if self.weights is None:
+            return tf.cast(tf.reduce_any(self.valid(), axis=-1), self.labels.dtype)
+        return tf.reduce_sum(self.weights, axis=-1) / self.sizes()
 
     def mean_over_items(self, values: tf.Tensor) -> tf.Tensor:
         """Weighted mean of `values` [B, n] over the valid items of each list: [B]; 0 for an empty list."""
