@@ -25,20 +25,22 @@ class Temperature:
     def __init__(self, given: float | tf.Variable) -> None:
         self._given = given
         self._variables: dict[tf.DType, tf.Variable] = {}
-        with tf.init_scope():
-            # In a graph of TensorFlow 1 the number is a constant.
-            if tf.executing_eagerly() and not isinstance(given, tf.Variable):
-                self._variables = {dtype: self._variable(dtype) for dtype in (tf.float32, tf.float64)}
 
-    def _variable(self, dtype: tf.DType) -> tf.Variable:
-        return tf.Variable(
-            self._number_in(dtype),
-            dtype=dtype,
-            name="tau",
-            trainable=False,
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-            experimental_enable_variable_lifting=False,  # with it, `tf.function` would trace twice
-        )
+    def _variable(self, dtype: tf.DType) -> tf.Variable | None:
+        """The variable that traces read, made for the first one; None in a graph of TensorFlow 1."""
+        # A constructor must not make it: TensorFlow would start, and its devices could no longer be configured.
+        with tf.init_scope():
+            if dtype not in self._variables and tf.executing_eagerly():
+                variable = tf.Variable(
+                    self._number_in(dtype),
+                    dtype=dtype,
+                    name="tau",
+                    trainable=False,
+                    aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+                    experimental_enable_variable_lifting=False,  # with it, `tf.function` would trace twice
+                )
+                self._variables.setdefault(dtype, variable)  # that of another thread, if it was faster
+        return self._variables.get(dtype)
 
     def _number_in(self, dtype: tf.DType) -> float:
         return max(self.number, arguments.dtype_tiny(dtype))
@@ -53,10 +55,11 @@ class Temperature:
         """The number; in a traced function, and from a variable of the caller, a tensor."""
         if isinstance(self._given, tf.Variable):
             return tf.cast(tf.convert_to_tensor(self._given), dtype)
-        if tf.executing_eagerly() or not self._variables:
+        variable = None if tf.executing_eagerly() else self._variable(dtype)
+        if variable is None:
             return self._given
-        tf.compat.v1.add_to_collection("tau", self._variables[dtype])  # a trace may outlive the loss
-        return tf.convert_to_tensor(self._variables[dtype])
+        tf.compat.v1.add_to_collection("tau", variable)  # a trace may outlive the loss
+        return tf.convert_to_tensor(variable)
 
     def assign(self, number: float) -> None:
         """Change the number, also for functions that are already traced."""

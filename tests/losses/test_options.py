@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from support import models
 from support.cases import objects
+from support.processes import json_from
 
 import keras_softsort as ks
 from keras_softsort._keras.options import FixedOptions
@@ -137,6 +138,21 @@ def test_calls_of_both_dtypes_at_once():
         assert (found["float32"].dtype, found["float64"].dtype) == (np.float32, np.float64)
         np.testing.assert_allclose(found["float32"], expected, rtol=1e-6)
         np.testing.assert_allclose(found["float64"], expected, rtol=1e-14)
+
+
+def test_making_a_loss_starts_nothing():
+    """The devices of TensorFlow can be configured after a loss was made."""
+    code = """
+import json
+import tensorflow as tf
+import keras_softsort as ks
+
+ks.RankNetLoss(), ks.SpearmanLoss(0.5)
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+print(json.dumps(len(tf.config.list_logical_devices("CPU"))))
+"""
+    assert json_from(code) == 2
 
 
 def test_a_trace_outlives_the_loss():

@@ -25,11 +25,10 @@ if objects.EVERYTHING:
         ks.PermutationAccuracy,
     )
     TRAINED["SetLoss"] = (list, SET_LOSS.cases[0].make, ks.KendallTau)
-
-
-def noisy_losses():
-    """Losses that draw noise. They make variables, so TensorFlow needs its devices before."""
-    return [ks.NeuralNDCGLoss(stochastic=True, seed=3), ks.PLRankLoss(seed=3)]
+NOISY_LOSSES = [
+    ks.NeuralNDCGLoss(stochastic=True, seed=3),
+    ks.PLRankLoss(seed=3),
+]
 
 
 def main(folder):
@@ -96,12 +95,12 @@ def noise(strategy):
         return strategy.run(
             lambda: [
                 *(layer(case.inputs(scores), training=True) for case, layer in zip(cases, layers, strict=True)),
-                *(loss(labels, tf.constant(scores)) for loss in noisy_losses()),
+                *(loss(labels, tf.constant(scores)) for loss in NOISY_LOSSES),
             ]
         )
 
     drawn = [[strategy.experimental_local_results(value) for value in step()] for _ in range(2)]
-    names = [*map(str, cases), *(type(loss).__name__ for loss in noisy_losses())]
+    names = [*map(str, cases), *(type(loss).__name__ for loss in NOISY_LOSSES)]
     return {name: [x.numpy().tolist() for one in drawn for x in one[i]] for i, name in enumerate(names)}
 
 
