@@ -19,7 +19,6 @@ from keras_softsort.ops.core.tracing import is_compiled
 TARGETS = ("cpu", "gpu", "tpu")
 # The largest size of lists whose items are compared by pairs, for each target.
 MAX_COMPARED_SIZE = {"cpu": 0, "gpu": 2048, "tpu": 2048}
-LONGEST_PRODUCT = 128
 
 _chosen: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", default=None)
 
@@ -37,15 +36,6 @@ def lowering_for(target: str) -> Iterator[None]:
 def compares_pairs(size: Any) -> bool:
     """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
     return isinstance(size, int) and size <= MAX_COMPARED_SIZE[_target()]
-
-
-def by_products(size: Any) -> bool:
-    """Whether sums over the pairs of lists of this `size` are products of matrices, on a CPU under XLA.
-
-    `plackett_luce_loss` of 64 lists of 16 to 128 items takes 0.72 to 0.92 of the time of a sort with them
-    (benchmarks/operators/variants.py).
-    """
-    return _device() == "cpu" and is_compiled() and isinstance(size, int) and size <= LONGEST_PRODUCT
 
 
 def multiplies_coarsely() -> bool:

@@ -14,24 +14,22 @@ PACKAGE = Path(importlib.util.find_spec("keras_softsort").origin).parent
 # A question, and all modules that call it. Each other one gets the answer of one of these, or needs none.
 ASKERS = {
     "compares_pairs": {
-        "distributions/_orders",
+        "ops/core/choices",
         "ops/core/order",
         "ops/core/target",
         "ops/metrics/_pairs",
-        "ops/ranking/_pair_sums",
-        "ops/ranking/_sigmoid_ranks",
-        "ops/ranking/plackett_luce",
-        "ops/ranking/softmax",
+        "ops/ranking/pairs",
         "ops/sorting/_dense/soft_sort",
         "ops/sorting/_ordering",
         "ops/sorting/methods",
     },
-    "multiplies_coarsely": {"ops/core/numbers"},
+    "multiplies_coarsely": {
+        "ops/core/numbers",
+    },
     "is_compiled": {
         "ops/core/segments",
         "ops/core/target",
         "ops/core/tracing",
-        "ops/ranking/_pair_costs",
         "ops/sorting/_dense/soft_rows",
     },
 }
