@@ -10,7 +10,7 @@ pytestmark = pytest.mark.default_stack_only
 
 TESTS = Path(__file__).parent
 PACKAGE = Path(ks.__file__).parent
-# What several modules share, by folder and file.
+# Subjects that several modules share, by folder and file.
 SUBJECTS = {
     "matching/autodiff": "Soft matchings are differentiated in every way.",
     "matching/known_changes": "Changes of the input of matchings and costs have known effects.",

@@ -38,7 +38,7 @@ FIRST_STEP = "first step"
 # The stack of records of an environment with TF-Ranking; those of the others have none.
 TF_RANKING = "TF-Ranking"
 
-# What the page shows of a record.
+# The fields of a record that the page shows.
 CELL = ("operator", "batch", "size", "candidate", "mode", "seconds", "stack")
 STEP = ("operator", "batch", "size", "candidate", "mode", "first call", "operations")
 

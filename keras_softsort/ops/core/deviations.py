@@ -20,7 +20,8 @@ class Deviations(NamedTuple):
     """The standard deviation of each list is `factor * rest`: [..., 1] each.
 
     `factor` has no gradient, and `rest` is near 1 and has it. No square of a deviation is computed, which could
-    overflow or underflow. Without the gradient, a loss of divided scores would shrink all scores until they collapse to 0.
+    overflow or underflow. Without the gradient, a loss of divided scores would shrink all scores until they collapse
+    to 0.
     """
 
     origin: tf.Tensor  # the score nearest 0, without a gradient

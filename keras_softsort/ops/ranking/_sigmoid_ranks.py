@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import is_at_most
+from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import excluded
 
 # Ranks are then off by 5e-8 of their value, and slopes by 6e-7.
@@ -128,7 +129,7 @@ def sigmoid_ranks(scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None) -> 
         # So low that a masked item is ahead of none.
         scores = scores if mask is None else tf.where(mask, scores, _lowest(tau))
         size = scores.shape[1]
-        by_pairs = scores.dtype != tf.float32 or is_at_most(size, MIN_SIZE - 1)
+        by_pairs = scores.dtype != tf.float32 or is_at_most(size, MIN_SIZE - 1) or compares_pairs(size)
         pairs = ScorePairs(scores, tau) if by_pairs else None
 
         def compute(result: Callable[[ScorePairs | ExponentialSums], Any]) -> Any:

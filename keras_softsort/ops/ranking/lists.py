@@ -30,19 +30,19 @@ class MaskArguments(TypedDict, total=False):
 
 
 class UnweightedArguments(MaskArguments, total=False):
-    """The same with a temperature."""
+    """The mask and a temperature, for an operator without weights."""
 
     tau: Any
 
 
 class ListArguments(MaskArguments, total=False):
-    """The same with weights."""
+    """The mask and weights."""
 
     weights: Any
 
 
 class TauArguments(ListArguments, total=False):
-    """The same with weights and a temperature."""
+    """The mask, weights and a temperature."""
 
     tau: Any
 

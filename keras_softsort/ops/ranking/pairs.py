@@ -87,7 +87,7 @@ def _derivatives(lists: RankingLists, options: PairOptions, orders: int) -> list
     """The derivatives [B, n] with respect to the scores, up to so many orders."""
     scaled, scale = within_range(pair_scores(lists.scores, lists.mask, lists.tau)), 1 / lists.tau
     _, *derivatives = _pair_sums(_items(lists, options)._replace(scores=scaled), lists, options, orders)
-    return [factor * each for factor, each in zip((scale, tf.square(scale)), derivatives, strict=False)]
+    return [tf.pow(scale, order) * each for order, each in enumerate(derivatives, start=1)]
 
 
 def _items(lists: RankingLists, options: PairOptions) -> Items:

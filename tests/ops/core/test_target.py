@@ -18,6 +18,7 @@ ASKERS = {
         "ops/core/order",
         "ops/core/target",
         "ops/metrics/_pairs",
+        "ops/ranking/_sigmoid_ranks",
         "ops/ranking/pairs",
         "ops/sorting/_dense/soft_sort",
         "ops/sorting/_ordering",

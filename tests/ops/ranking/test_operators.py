@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras_softsort.losses._score_loss import OperatorLoss
 
 import keras_softsort as ks
 from keras_softsort._internal import arguments
+from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.ranking._checks import SEED
 from keras_softsort.ops.ranking._operators import list_operator, logit_operator
 from keras_softsort.ops.ranking.lists import Derivatives, finite, finite_with_gain

@@ -15,12 +15,12 @@ import keras_softsort as ks
 from support.cases.of_scores import LABELS, SCORES
 
 TAU = 0.5
-# Of outliers: weights of the other items are small, and the logarithms of the oracles are finite.
+# With outliers, the weights of the other items are small, and the logarithms of the oracles are finite.
 SIZES = (16, 32)
 
 
 class Facts:
-    """What holds for a loss by its formula."""
+    """Facts about a loss that its formula tells."""
 
     def __init__(self, loss):
         self.loss = loss

@@ -120,7 +120,7 @@ class Loss(KerasObject):
         return Facts(self)
 
     def given(self, scores):
-        """What it takes, from scores [..., n]."""
+        """The input of the operator, made from scores [..., n]."""
         return np.stack([scores, 0.5 * scores + 0.3], axis=-1) if self.takes == "logits" else scores
 
     @property
