@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort.ops.ranking._items import ITEM_CHECKS, item_mean
 from keras_softsort.ops.ranking._operators import list_operator, logit_operator
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-# The check of the option that losses of items share.
-ITEM_CHECKS: dict[str, Any] = {"normalization": arguments.choice("list", "none")}
 
 
 @export
@@ -121,13 +119,3 @@ def ordinal_loss(
     targets = tf.clip_by_value(reached, 0, 1)
     costs = tf.nn.sigmoid_cross_entropy_with_logits(targets, lists.scores)
     return item_mean(lists, tf.reduce_sum(costs, axis=-1), normalization)
-
-
-def item_mean(lists: RankingLists, costs: tf.Tensor, normalization: str) -> tf.Tensor:
-    """Compute the weighted mean or sum [B] of the `costs` [B, n] of valid items."""
-    if lists.weights is None:
-        total = tf.reduce_sum(lists.only_valid(costs), axis=-1)
-    else:
-        # An item of weight 0 costs 0, even if its cost is infinite.
-        total = tf.reduce_sum(tf.math.multiply_no_nan(costs, lists.weights), axis=-1)
-    return total / lists.sizes() if normalization == "list" else total
