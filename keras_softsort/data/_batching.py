@@ -46,7 +46,7 @@ def checked_shard(shard: Sequence[int] | None) -> tuple[int, int]:
 
 # No list of 8 or more items is padded to more than twice its size.
 POWERS = tuple(2**power for power in range(3, 31))
-_LARGEST = 2**31 - 1  # sizes in a graph are int32
+_MAX_SIZE = 2**31 - 1  # sizes in a graph are int32
 
 
 def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ def checked_boundaries(boundaries: Sequence[int]) -> tuple[int, ...]:
     sizes = tuple(arguments.positive_integer("boundaries", size) for size in given)
     if not sizes or list(sizes) != sorted(set(sizes)):
         raise ValueError(f"boundaries must be non-empty and strictly increasing, got {sizes}")
-    if sizes[-1] > _LARGEST:
+    if sizes[-1] > _MAX_SIZE:
         raise ValueError(f"boundaries must be at most 2^31 - 1, got {sizes[-1]}")
     return sizes
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.data import _batching
-from keras_softsort.data.elwc.parsing import RECORD_FORMATS, check_features, check_mappings, checked
+from keras_softsort.data.elwc.parsing import RECORD_FORMATS, check_features, check_mappings, checked_records
 from keras_softsort.data.files import Paths, existing_files
 
 Files: TypeAlias = "Paths | tf.data.Dataset"
@@ -101,7 +101,7 @@ def elwc_batches(
             # TensorFlow leaves out the operations on which the sizes do not depend.
             return parse(records, context, example_features, None, names)[1]
 
-        sizes = checked(record_format, sizes_of, records, names)
+        sizes = checked_records(record_format, sizes_of, records, names)
         if not truncate:
             message = f"boundaries must hold the longest list unless truncate is True, got {bounds}, and a list of size"
             longest = tf.argmax(sizes)
@@ -115,7 +115,7 @@ def elwc_batches(
         def parsed(records: tf.Tensor, names: tf.Tensor) -> tuple:
             return parse(records, context, example_features, size, names)
 
-        features, sizes = checked(record_format, parsed, *named_records)
+        features, sizes = checked_records(record_format, parsed, *named_records)
         valid = tf.sequence_mask(sizes, size)
         labels = features.pop(label)
         if labels.shape.rank == 3:

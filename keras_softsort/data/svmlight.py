@@ -29,7 +29,7 @@ _QUERY = re.compile(rb"qid:([-+]?)0*(\d{1,19})")
 _PAIR = re.compile(rb"\d{1,18}:" + _DECIMAL)
 _PAIRS = rb"(?:%b(?:[\s\v]+|$))*" % _PAIR.pattern  # for TensorFlow, whose \s has no \v
 _LARGEST_ID = 2**63 - 1  # int64, as in scikit-learn
-_LARGEST = float(np.finfo(np.float32).max)
+_MAX_NUMBER = float(np.finfo(np.float32).max)
 _MOST_FEATURES = 100_000  # without `num_features`: the features become a dense array
 _MOST_SHOWN = 60  # characters of a part of a line in a message
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -197,7 +197,7 @@ def parse_lines(lines: list[bytes], *, with_query: bool, first: int, num_feature
     for line in lines:
         label, query, rest = [*line.split(None, 2), b"", b""][:3]
         labels.append(float(label) if _LABEL.fullmatch(label) else -1)
-        if not 0 <= labels[-1] <= _LARGEST:
+        if not 0 <= labels[-1] <= _MAX_NUMBER:
             raise ValueError(
                 f"expected a label that is a finite number of at least 0 (below 0 marks padding), got {_shown(label)}"
             )
@@ -232,7 +232,7 @@ def parse_lines(lines: list[bytes], *, with_query: bool, first: int, num_feature
             raise ValueError(f"expected at most {limit}, got {pair}")
         raise ValueError(f"expected strictly increasing indices, got {pair} after {before[at] + first}")
     features = arrays.zeros((len(lines), columns.max(initial=-1) + 1))
-    features[rows, columns] = np.clip(values, -_LARGEST, _LARGEST)
+    features[rows, columns] = np.clip(values, -_MAX_NUMBER, _MAX_NUMBER)
     return Block(np.array(labels, np.float32), np.array(queries, np.int64), features)
 
 

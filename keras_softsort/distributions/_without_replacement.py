@@ -21,7 +21,7 @@ from keras_softsort.ops.core import gumbel_noise
 # sqrt(count), and a peak at t = count if the keys are improbable.
 STEP, FIRST = 0.3, -36.0
 # exp(exp(7)) is already infinite; a larger exponent would only overflow the gradient.
-LARGEST_EXPONENT = 7.0
+MAX_EXPONENT = 7.0
 
 
 def draw_orders(logits: tf.Tensor, length: int, num_samples: int, seed: tf.Tensor) -> tf.Tensor:
@@ -119,7 +119,7 @@ def expected_rank_weights(logits: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tens
         gap = tf.reduce_sum(tf.where(is_other, finite, tf.zeros_like(finite)), axis=-1, keepdims=True) - finite
         counts = tf.reduce_any(tf.logical_and(is_other, is_allowed), axis=-1, keepdims=True)
         counts = tf.logical_and(counts, tf.logical_not(is_other))
-        above = -tf.math.expm1(-tf.exp(tf.minimum(nodes + gap[..., tf.newaxis], LARGEST_EXPONENT)))
+        above = -tf.math.expm1(-tf.exp(tf.minimum(nodes + gap[..., tf.newaxis], MAX_EXPONENT)))
         above = tf.where(counts[..., tf.newaxis], above, tf.zeros_like(above))[..., tf.newaxis]
         one_more = tf.concat([tf.zeros_like(shares[..., :1]), shares[..., :-1]], axis=-1)
         return other + 1, shares * (1 - above) + one_more * above

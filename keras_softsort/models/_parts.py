@@ -92,7 +92,7 @@ class Tower:
         return inputs
 
 
-def normalized(features: Any, mask: Any, input_normalization: Any) -> Any:
+def normalized_features(features: Any, mask: Any, input_normalization: Any) -> Any:
     """Apply `input_normalization` to the features of items."""
     if input_normalization is None:
         return features

@@ -8,7 +8,7 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import keras
 from keras_softsort.layers import ConcatFeatures, DocumentInteractionAttention
-from keras_softsort.models._parts import Features, Tower, normalized, scorer_inputs
+from keras_softsort.models._parts import Features, Tower, normalized_features, scorer_inputs
 
 
 @export
@@ -66,7 +66,7 @@ def dnn_scorer(
     """
     inputs = scorer_inputs(example_features, context_features, mask_name)
     tower = Tower(hidden_units, activation, dropout, batch_norm)
-    features = normalized(inputs.joined(with_context=True), inputs.mask, input_normalization)
+    features = normalized_features(inputs.joined(with_context=True), inputs.mask, input_normalization)
     if attention is not None:
         if not isinstance(attention, DocumentInteractionAttention):
             raise TypeError(f"attention must be a DocumentInteractionAttention, got {type(attention).__name__}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import keras
-from keras_softsort.models._parts import Features, Tower, normalized, scorer_inputs
+from keras_softsort.models._parts import Features, Tower, normalized_features, scorer_inputs
 
 
 @export
@@ -54,7 +54,7 @@ def gam_scorer(
     if not tower.hidden_units:
         raise ValueError("hidden_units must hold at least one size, got none")
     joined = inputs.joined(with_context=False)
-    features = normalized(joined, inputs.mask, input_normalization)
+    features = normalized_features(joined, inputs.mask, input_normalization)
     count = joined.shape[-1]
     if features.shape[-1] != count:
         raise ValueError(

@@ -19,7 +19,7 @@ from keras_softsort._internal import arguments
 _ASIDE = "writing"
 _MOST_AGE = 24 * 3600  # seconds after which a folder that another machine is writing counts as left over
 _MOST_TRIES = 100
-_LARGEST = 2**63 - 1  # a server passes over a folder whose number exceeds int64
+_MAX_VERSION = 2**63 - 1  # a server passes over a folder whose number exceeds int64
 _WHOLE = "saved_model.pb"  # a folder without it is not a SavedModel
 
 
@@ -41,7 +41,7 @@ class NewVersion:
     def __init__(self, base: Path | str, version: int | None) -> None:
         self._base = base
         self._version = arguments.optional_positive_integer("version", version)
-        if version is not None and version > _LARGEST:
+        if version is not None and version > _MAX_VERSION:
             raise ValueError(f"version must be at most 2^63 - 1, which a server can read, got {version}")
         schemes = sorted(set(tf.io.gfile.get_registered_schemes()) - {""})
         if isinstance(base, str) and base.partition("://")[0] not in schemes:

@@ -71,7 +71,7 @@ def _weights_of_rows(weight: Any, sizes: np.ndarray, lists_first: bool) -> np.nd
 
 
 @functools.lru_cache(maxsize=32)  # folds and validation sets take turns
-def blocks(sizes: bytes) -> tuple[np.ndarray, ...]:
+def padded_rows(sizes: bytes) -> tuple[np.ndarray, ...]:
     """The rows [lists, n] of padded lists of int64 `sizes`, for a few n. The number of rows marks padding."""
     counts = np.frombuffer(sizes, np.int64)
     rows, starts = counts.sum(), np.cumsum(counts) - counts

@@ -14,7 +14,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.losses import ScoreLoss
-from keras_softsort.trees._rows import Rows, blocks, read_rows
+from keras_softsort.trees._rows import Rows, padded_rows, read_rows
 
 HESSIANS = ("absolute", "auto")
 # The value of a leaf is a sum of gradients over a sum of hessians: no hessian is below this, and none that is an
@@ -69,7 +69,7 @@ class Objective:
         padded = np.concatenate([np.stack(parts), padding], axis=1, dtype=dtype)
         # The last column takes what the padding gives.
         found = np.zeros([2, padded.shape[1]], dtype)
-        for block in blocks(rows.sizes.tobytes()):
+        for block in padded_rows(rows.sizes.tobytes()):
             derivatives = self._trace(len(parts), block.shape[1])(tf.constant(padded[:, block])).numpy()
             found[: len(derivatives), block] = derivatives
         return found[: len(derivatives), :-1]

@@ -1,12 +1,13 @@
 """The files of the package that a call runs through, and the page of the documentation that lists them.
 
-`python tests/support/call_flow.py`, from the root of the repository, writes the lists of the page anew. It prints the
+`python tests/support/call_flow.py`, from the root of the repository, writes the list of the page anew. It prints the
 number of files of each call, how often the call returns to a file that it had left, and how many functions of the
 package are on the stack at once. With `--stacks` it also prints these functions.
 """
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import tensorflow as tf
@@ -17,6 +18,9 @@ ROOT = Path(ks.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "how-a-call-flows.md"
 # The part of the page that is written here, between two marks.
 LISTS = re.compile(r"(?<=<!-- files -->\n).*(?=<!-- end of files -->)", flags=re.DOTALL)
+
+# Folders whose files the page does not list.
+SHARED = ("_internal/", "ops/core/", "_keras/")
 
 COMPREHENSIONS = {"<dictcomp>", "<genexpr>", "<listcomp>", "<setcomp>"}
 
@@ -122,21 +126,34 @@ def of_calls(measure, calls):
     return {name: measure(lambda each=each: trace(*each)) for name, each in calls.items()}
 
 
-def as_text(flows):
-    """The lists of the page."""
-    parts = [
-        f"### `{name}`: {len(files)} files\n\n" + "".join(f"- `{file}`\n" for file in files)
-        for name, files in flows.items()
+def own_files(visits):
+    """The files in the order in which they are first entered, without those that every call shares."""
+    return [file for file in dict.fromkeys(visits) if not file.startswith(SHARED)]
+
+
+def as_text(visits, stacks):
+    """The list of the page."""
+    entries = [
+        f"- `{name}`: "
+        + ", ".join(f"`{file}`" for file in own_files(files))
+        + f" ({len(set(files))} files, {len(stacks[name])} functions)."
+        for name, files in visits.items()
     ]
-    return "\n" + "\n".join(parts) + "\n"
+    return (
+        "\n"
+        + "".join(
+            textwrap.fill(each, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
+            for each in entries
+        )
+        + "\n"
+    )
 
 
 if __name__ == "__main__":
     visits = of_calls(visits_of, calls())
-    flows = {name: sorted(set(files)) for name, files in visits.items()}
-    PAGE.write_text(LISTS.sub(lambda _: as_text(flows), PAGE.read_text()))
-    visits |= of_calls(visits_of, other_calls())
     stacks = of_calls(deepest_stack, calls() | other_calls())
+    PAGE.write_text(LISTS.sub(lambda _: as_text(visits, stacks), PAGE.read_text()))
+    visits |= of_calls(visits_of, other_calls())
     for name, files in visits.items():
         count = len(set(files))
         print(f"{name}: {count} files, {len(files) - count} returns, {len(stacks[name])} functions deep")

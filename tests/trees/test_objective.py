@@ -578,7 +578,7 @@ def test_an_operator_of_its_own_has_no_derivatives_of_a_base_class():
 @pytest.mark.parametrize("sizes", [[3000] * 3 + [2, 5, 1], [1500], [1024] * 2, [20] * 6000])
 def test_blocks_of_long_lists_are_not_empty(sizes):
     counts = np.array(sizes, np.int64)
-    blocks = _rows.blocks(counts.tobytes())
+    blocks = _rows.padded_rows(counts.tobytes())
     assert all(len(block) for block in blocks)
     rows = [row[row < counts.sum()].tolist() for block in blocks for row in block]
     ends = np.cumsum(counts)

@@ -180,7 +180,7 @@ RECORD_FORMATS: dict[str, tuple[str, Callable[..., tuple[dict[str, tf.Tensor], t
 }
 
 
-def checked(
+def checked_records(
     record_format: str, function: Callable[[tf.Tensor, tf.Tensor], Any], records: tf.Tensor, names: tf.Tensor
 ) -> Any:
     """Return `function(records, names)`. An error has the name of the first malformed record."""

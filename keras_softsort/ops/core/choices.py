@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.ops.core.axes import is_at_most, list_size
-from keras_softsort.ops.core.logsumexp import ScaledSums, in_float64, is_excluded, scaled_sums, suffix_sums
+from keras_softsort.ops.core.logsumexp import in_float64, is_excluded, scaled_sums, suffix_sums
 from keras_softsort.ops.core.order import descending, group_sums, inverse, take, tie_sums, tied_ranks
 from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import excluded
@@ -142,18 +142,6 @@ class Ordered(NamedTuple):
         first, last = self.tied
         return take(sums, last) if self.ties == "breslow" else values + take(sums - values, first)
 
-    def exponential_sums(self, scores: tf.Tensor) -> ScaledSums:
-        """Sum the exponentials of the scores [B, n], of any range, over the alternatives of each choice."""
-        if self.tied is None:
-            return suffix_sums(scores)
-        first, last = self.tied
-        if self.ties == "breslow":
-            return ScaledSums(*(take(part, first) for part in suffix_sums(scores)))
-        # No item follows the last one.
-        padded = tf.pad(scores, [[0, 0], [0, 1]], constant_values=scores.dtype.min / 4)
-        peak, total = (take(part, last + 1) for part in suffix_sums(padded))
-        return scaled_sums(tf.stack([scores, peak], axis=-1), tf.stack([tf.ones_like(total), total], axis=-1))
-
     def _summable(self, values: tf.Tensor) -> tf.Tensor:
         return values if is_at_most(self.order.shape[1], MAX_FLOAT32_SIZE) else in_float64(values)
 
@@ -163,7 +151,7 @@ class Ordered(NamedTuple):
         peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
         # NaN counts as in range: sums of exponentials keep it within its list.
         is_far = tf.logical_and(scores - peak < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
-        return _either(tf.reduce_any(is_far), self._of_any_range, self._in_range, scores, peak, *weights)
+        return _either(tf.reduce_any(is_far), self._of_any_range, self._in_range)(scores, peak, *weights)
 
     def _in_range(self, scores: tf.Tensor, peak: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
         """The costs and slopes in linear time, for scores within `SAFE_RANGE` of the largest of their list."""
@@ -179,7 +167,15 @@ class Ordered(NamedTuple):
         """The costs and slopes in O(n^1.5) time and memory."""
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(scores)
-            peaks, totals = self.exponential_sums(scores)
+            if self.ties == "never" and self.tied is not None:
+                # The item itself and those after its tied ones, if there are any.
+                padded = tf.pad(scores, [[0, 0], [0, 1]], constant_values=scores.dtype.min / 4)
+                later, rest = (take(part, self.tied[1] + 1) for part in suffix_sums(padded))
+                peaks, totals = scaled_sums(tf.stack([scores, later], -1), tf.stack([tf.ones_like(rest), rest], -1))
+            else:
+                peaks, totals = suffix_sums(scores)
+                if self.tied is not None:
+                    peaks, totals = take(peaks, self.tied[0]), take(totals, self.tied[0])
             none_left = tf.equal(totals, 0)
             logs = tf.math.log(tf.where(none_left, tf.ones_like(totals), totals))
         # The difference from the largest alternative is exact, and the logarithm of the total is small.
@@ -189,8 +185,8 @@ class Ordered(NamedTuple):
         return [costs, *(tape.gradient(logs, scores, w) - w for w in counted)]
 
 
-def _either(condition: tf.Tensor, if_true: Callable, if_false: Callable, *given: tf.Tensor) -> list[tf.Tensor]:
-    """One of two functions of the tensors `given`, with a derivative that is again one of two functions.
+def _either(condition: tf.Tensor, if_true: Callable, if_false: Callable) -> Callable:
+    """One of two functions of tensors, with a derivative that is again one of two functions.
 
     XLA compiles no gradient of a condition that gathers.
     """
@@ -206,12 +202,12 @@ def _either(condition: tf.Tensor, if_true: Callable, if_false: Callable, *given:
                 return tape.gradient(outputs, given, list(upstream), unconnected_gradients="zero")
 
             branches = (functools.partial(slopes, function) for function in (if_true, if_false))
-            return _either(condition, *branches, *given, *upstream)
+            return _either(condition, *branches)(*given, *upstream)
 
         results = tf.cond(condition, functools.partial(if_true, *given), functools.partial(if_false, *given))
         return results, gradient
 
-    return run(*given)
+    return run
 
 
 class Compared(NamedTuple):

@@ -35,7 +35,11 @@ def lowering_for(target: str) -> Iterator[None]:
 
 def compares_pairs(size: Any) -> bool:
     """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
-    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[_target()]
+    device = _device()
+    # Without XLA, a GPU would store all pairs of a list.
+    if device == "gpu" and _chosen.get() is None and not is_compiled():
+        return False
+    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[device]
 
 
 def multiplies_coarsely() -> bool:
@@ -49,7 +53,7 @@ def recomputes_pairs(size: Any) -> bool:
     By the estimate of its compiler, a TPU takes 5 us in place of 31 to 56 for products with soft permutations of 64
     lists of 128 items. A GPU launches two kernels more with it.
     """
-    return _target() == "tpu" and compares_pairs(size)
+    return _device() == "tpu" and compares_pairs(size)
 
 
 def unrolls_iterations() -> bool:
@@ -59,12 +63,6 @@ def unrolls_iterations() -> bool:
     one. Under XLA, a CPU makes single iterations as fast, and compiles them in two thirds of the time.
     """
     return not is_compiled() or _device() == "gpu"
-
-
-def _target() -> str:
-    device = _device()
-    # Without XLA, a GPU would store all pairs of a list.
-    return "cpu" if device == "gpu" and _chosen.get() is None and not is_compiled() else device
 
 
 def _device() -> str:

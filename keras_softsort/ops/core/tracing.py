@@ -68,8 +68,10 @@ def below_forward_mode(function: Callable[..., Any], arguments: Iterable[Any]) -
     return tf.function(function, autograph=False) if watched else function
 
 
-def traced_if_eager(function: Function) -> Function:
+def traced_if_eager(function: Function, arguments: Callable[..., tuple[tuple, dict]] | None = None) -> Function:
     """Run `function` as one traced function for all shapes when it is called eagerly.
+
+    If `arguments` is given, it makes the arguments of `function` from those of a call, outside of the trace.
 
     It is traced once per rank, dtype and static argument (a Python value), also by several threads, with unknown sizes.
     Nothing is compiled: XLA is the caller's choice, and TensorFlow Serving refuses graphs that require it. After
@@ -83,6 +85,8 @@ def traced_if_eager(function: Function) -> Function:
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
+        if arguments is not None:
+            args, options = arguments(*args, **options)
         args, options = tf.nest.map_structure(_python_number, (args, options))
         if not tf.executing_eagerly():
             given = args, options

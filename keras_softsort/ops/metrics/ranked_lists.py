@@ -16,7 +16,7 @@ from keras_softsort.ops.core.tracing import are_small_and_eager
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
-TIES = ("mean", "position")
+TIE_RULES = ("mean", "position")
 MAX_GRADE = 10  # that people give
 
 
@@ -76,7 +76,7 @@ class MetricOptions(NamedTuple):
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "k": arguments.optional_positive_integer,
-    "ties": lambda name, value: arguments.one_of(name, value, TIES),
+    "ties": lambda name, value: arguments.one_of(name, value, TIE_RULES),
     "min_label": arguments.number,
     "gain": lambda name, value: arguments.name_or_function(name, value, GAINS),
     "discount": lambda name, value: arguments.name_or_function(name, value, DISCOUNTS),

@@ -30,11 +30,11 @@ def check_embedding_shapes(queries: Any, candidates: Any, k: int) -> None:
 def checked_candidates(queries: tf.Tensor, candidates: tf.Tensor, k: int) -> tf.Tensor:
     """Check that `candidates` match `queries` and are more than k, when traced if sizes are known, else when run."""
     check_embedding_shapes(queries.shape, candidates.shape, k)
-    size = number_of(candidates)
+    size = number_of_rows(candidates)
     return arguments.checked(candidates, size > k, f"k must be below the number of candidates, got {k} for", size)
 
 
-def number_of(embeddings: tf.Tensor) -> Any:
+def number_of_rows(embeddings: tf.Tensor) -> Any:
     """Return the number of `embeddings` [..., size, d], a Python int if it is known when traced."""
     size = embeddings.shape[-2]
     return tf.shape(embeddings)[-2] if size is None else size

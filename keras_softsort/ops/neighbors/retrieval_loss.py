@@ -16,7 +16,7 @@ from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.core.numbers import nan_where
 from keras_softsort.ops.core.tracing import are_small_and_eager, traced_if_eager
 from keras_softsort.ops.neighbors._retrieval_metrics import AT_K, RETRIEVAL_METRICS, JudgedCandidates
-from keras_softsort.ops.neighbors.embeddings import agreement, class_rows, number_of
+from keras_softsort.ops.neighbors.embeddings import agreement, class_rows, number_of_rows
 from keras_softsort.ops.sorting.soft_top_k import soft_top_k_membership
 
 FEW_QUERIES = 8  # of one class by chance, as in the last batch of an epoch
@@ -101,11 +101,11 @@ def retrieval_loss(
         )
     options = checked_metric(metric=metric, k=k, divisor=divisor, distance=distance, scale=scale)
     if k is not None:
-        size = number_of(candidates)
+        size = number_of_rows(candidates)
         message = f"k must be at most the number of candidates, got {k} for"
         candidates = arguments.checked(candidates, size >= k, message, size)
     if labels is None and candidate_labels is None and not is_own:
-        sizes = number_of(queries), number_of(candidates)
+        sizes = number_of_rows(queries), number_of_rows(candidates)
         message = "without labels candidates must be as many as queries, got"
         candidates = arguments.checked(candidates, tf.equal(*sizes), message, *sizes)
     labels, candidate_labels = _labels(labels, candidate_labels, queries, candidates, is_own)

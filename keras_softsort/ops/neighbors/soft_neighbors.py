@@ -15,7 +15,7 @@ from keras_softsort.ops.core.deviations import checked_scale, in_deviations
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.core.tracing import traced_if_eager
-from keras_softsort.ops.neighbors.embeddings import agreement, checked_candidates, class_rows, number_of
+from keras_softsort.ops.neighbors.embeddings import agreement, checked_candidates, class_rows, number_of_rows
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
@@ -193,7 +193,7 @@ def _losses(
 
 def _more_than(embeddings: tf.Tensor, num_queries: int | None, k: int) -> tf.Tensor:
     """Check that `embeddings` hold more than k candidates for each query."""
-    least, size = (num_queries or 1) + k, number_of(embeddings)
+    least, size = (num_queries or 1) + k, number_of_rows(embeddings)
     what = f"{'1' if num_queries is None else 'num_queries'} + k = {least}"
     return arguments.checked(embeddings, size > least, f"embeddings must hold more than {what} items, got", size)
 

@@ -119,13 +119,7 @@ class _Interface:
 
     def operator(self, formula: Callable[..., Any]) -> Any:
         """Return the operator of this formula."""
-        compute = per_list(self._has_meaning)(formula)
-
-        @functools.wraps(formula)
-        def call(*given: Any, **named: Any) -> Any:
-            args, options = self.arguments(given, named)
-            return compute(args, **options)
-
+        call = per_list(self._has_meaning, self.arguments)(formula)
         attributes = {
             "__signature__": self._signature,
             "__annotations__": {name: each.annotation for name, each in self._signature.parameters.items()},
@@ -145,7 +139,7 @@ class _Interface:
             each(options)
         return {**options, **checked}
 
-    def arguments(self, given: tuple, named: dict[str, Any]) -> tuple[RankingArguments, dict[str, Any]]:
+    def arguments(self, *given: Any, **named: Any) -> tuple[tuple[RankingArguments], dict[str, Any]]:
         """Check the arguments of a call, and return the tensors, and the options as the formula takes them."""
         try:
             bound = self._signature.bind(*given, **named)
@@ -162,7 +156,7 @@ class _Interface:
                 options[name] = rule.called(name, values[name]) if is_read else None
         for each in self._together:
             each(values)
-        return self._read(**{name: values[name] for name in self._tensors}), options
+        return (self._read(**{name: values[name] for name in self._tensors}),), options
 
 
 def _signature(formula: Callable[..., Any], tensors: list[str], tau: float | None) -> inspect.Signature:

@@ -201,12 +201,14 @@ def finite_with_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any, **__: Any) -
     return tf.logical_and(finite(scores, labels), labels >= 0)
 
 
-def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
+def per_list(
+    has_meaning: Meaning, arguments: Callable[..., tuple[tuple, dict]] | None = None
+) -> Callable[[Callable[..., tf.Tensor]], Callable[..., tf.Tensor]]:
     """Turn `function(lists, *options)` into a function of `RankingArguments` with their leading axes.
 
     It returns [B] or [B, n], a named tuple of such results, or None. It gets only items for which
     `has_meaning(scores, labels, *options)` holds; a list with other ones gives NaN. Results [B, n] are 0 where masked.
-    Eager calls of all list sizes share one trace.
+    Eager calls of all list sizes share one trace. If `arguments` is given, it makes the arguments from those of a call.
     """
 
     def decorate(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
@@ -238,7 +240,7 @@ def per_list(has_meaning: Meaning) -> Callable[[Callable[..., tf.Tensor]], Calla
             results = function(safe, *options, **named)
             return None if results is None else tf.nest.map_structure(poisoned, results)
 
-        return traced_if_eager(run)
+        return traced_if_eager(run, arguments)
 
     return decorate
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-TIES = arguments.choice("half", "ignore")
+check_ties = arguments.choice("half", "ignore")
 
 
 @export
-@list_operator(have_pairs, tau=1.0, non_negative_weights=True, **PAIR_CHECKS, ties=TIES)
+@list_operator(have_pairs, tau=1.0, non_negative_weights=True, **PAIR_CHECKS, ties=check_ties)
 def ranknet_loss(
     lists: RankingLists,
     *,
@@ -81,7 +81,7 @@ def ranknet_derivatives(lists: RankingLists, **options: Any) -> Derivatives:
 
 
 @export
-@list_operator(have_pairs, tau=1.0, takes_weights=False, lambda_weight=LAMBDA_WEIGHT, ties=TIES)
+@list_operator(have_pairs, tau=1.0, takes_weights=False, lambda_weight=LAMBDA_WEIGHT, ties=check_ties)
 def ranknet_lambdas(
     lists: RankingLists,
     *,

@@ -12,11 +12,11 @@ from keras_softsort.ops.core.temperature import is_nan_or_infinity
 
 # For a larger weight p, log(1 - p) is computed from the weights of the other items, since 1 - p loses precision. At
 # most one item can have a weight above 0.5, and the margin keeps that true when p is rounded.
-HEAVY = 0.75
+MAX_PRECISE_WEIGHT = 0.75
 # Up to this many rounds are unrolled. TensorFlow then differentiates them, also to second order.
-UNROLLED = 8
+MAX_UNROLLED_K = 8
 # The threshold of n items is known within log(n), at most 20, before its bisection.
-HALVINGS = 8
+BISECTIONS = 8
 
 
 def relaxed_choice(keys: tf.Tensor, tau: tf.Tensor | None) -> tf.Tensor:
@@ -53,7 +53,7 @@ def relaxed_subset(keys: tf.Tensor, tau: tf.Tensor, open_items: tf.Tensor, k: in
 
     tau is `[..., 1]`. `open_items`, bool `[..., n]`, marks the items that can be chosen, at least k > 1 in each list.
     """
-    if k <= UNROLLED:
+    if k <= MAX_UNROLLED_K:
         return _rounds(keys, tau, open_items, k, unroll=True)
 
     @tf.custom_gradient
@@ -132,7 +132,7 @@ def _softmax(ratio: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
 def _log_remainder(ratio: tf.Tensor, weights: tf.Tensor, open_items: tf.Tensor) -> tf.Tensor:
     """Compute `log(1 - weights)` for `weights = softmax(ratio)`; finite and exact even if a weight rounds to 1."""
     lowest = tf.constant(ratio.dtype.min, ratio.dtype)
-    heavy = weights > HEAVY
+    heavy = weights > MAX_PRECISE_WEIGHT
     others = tf.where(tf.logical_and(open_items, tf.logical_not(heavy)), ratio, lowest)
     others = tf.reduce_logsumexp(others, axis=-1, keepdims=True)
     every = tf.reduce_logsumexp(tf.where(open_items, ratio, lowest), axis=-1, keepdims=True)
@@ -181,7 +181,7 @@ def _memberships(ratio: tf.Tensor, threshold: tf.Tensor, open_items: tf.Tensor) 
 def _bisect(ratio: tf.Tensor, gap: tf.Tensor, open_items: tf.Tensor, k: int) -> tf.Tensor:
     """Find the threshold `[..., 1]` within 0.1 by bisection, for the k-th key at 0 and the next at `gap`, below 0."""
     middle, half = gap / 2, tf.math.log(tf.cast(tf.shape(ratio)[-1], ratio.dtype))
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         half /= 2
         total = tf.reduce_sum(_memberships(ratio, middle, open_items), axis=-1, keepdims=True)
         middle += tf.where(total > k, half, -half)
