@@ -47,15 +47,6 @@ def multiplies_coarsely() -> bool:
     return _device() != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled()
 
 
-def recomputes_pairs(size: Any) -> bool:
-    """Whether numbers of all pairs of lists of this `size` are computed anew for each sum of them, and never stored.
-
-    By the estimate of its compiler, a TPU takes 5 us in place of 31 to 56 for products with soft permutations of 64
-    lists of 128 items. A GPU launches two kernels more with it.
-    """
-    return _device() == "tpu" and compares_pairs(size)
-
-
 def unrolls_iterations() -> bool:
     """Whether a step of a loop makes several iterations, because a graph, and a GPU, take time for each step.
 

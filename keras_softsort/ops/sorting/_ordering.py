@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.deviations import in_deviations
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take, tie_groups, tied_ranks
+from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take, tie_groups, tied_ranks
 from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import temperature_per_list
 
@@ -124,20 +123,20 @@ class OrderedLists(Lists):
 
     def gradient_of_sorted_scores(self, d_rows: tf.Tensor, ranks: Ranks | None = None) -> tf.Tensor:
         """Turn a gradient [B, r] of the sorted scores, at `ranks` or all, into one of items [B, n], even among ties."""
-        batch, size = tf.unstack(tf.shape(self.scores))
-        groups = tie_groups(self.ordered_keys) + size * tf.range(batch)[:, tf.newaxis]
-        sums = tf.math.unsorted_segment_sum(d_rows, groups if ranks is None else ranks.of(groups), batch * size)
-        sizes = tf.math.unsorted_segment_sum(tf.ones_like(groups, d_rows.dtype), groups, batch * size)
-        return tf.gather(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
+        groups, size = tie_groups(self.ordered_keys), list_size(self.scores)
+        sums = group_sums(d_rows, groups if ranks is None else ranks.of(groups), size)
+        sizes = group_sums(tf.ones_like(groups, d_rows.dtype), groups, size)
+        return take(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
 
 
 def flat_lists(
     scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, direction: str = "DESCENDING", is_long: bool = False
 ) -> Lists:
-    """The lists of `scores` [..., n], with leading axes flattened to one."""
-    tau = temperature_per_list(tau, scores)
+    """The lists of `scores` [..., n] in the dtype of `tau`, with leading axes flattened to one."""
+    if tau.shape.rank != 0:
+        tau = temperature_per_list(tau, scores)
     scores = flatten_lists(scores)
-    scores = tf.cast(scores, compute_dtype(scores.dtype))
+    scores = tf.cast(scores, tau.dtype)
     if direction == "ASCENDING":
         scores = -scores
     if mask is not None:

@@ -19,8 +19,7 @@ from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import methods
-from keras_softsort.ops.sorting._dense.matrix_rows import MatrixRows
-from keras_softsort.ops.sorting._dense.soft_rows import SoftRows
+from keras_softsort.ops.sorting._dense import rows as dense
 from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, Ranks
 from keras_softsort.ops.sorting.methods import SortArguments
 
@@ -30,7 +29,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
     lists = args.lists()
     ranks = _leading_ranks(lists, top_k)
-    soft = _rows(args, lists, ranks).matrix()
+    soft = _rows(args, lists, ranks)
     return _finish(straight_through(_hard_rows(lists.in_order(), ranks), soft) if hard else soft, args)
 
 
@@ -38,7 +37,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
     lists = args.lists()
-    return _finish(_rows(args, lists, _leading_ranks(lists, top_k)).matrix(log=True), args)
+    return _finish(_rows(args, lists, _leading_ranks(lists, top_k), log=True), args)
 
 
 @traced_if_eager
@@ -61,7 +60,7 @@ def multiply(
         result = _product(args, lists, values, eps)
     else:
         ranks = _leading_ranks(lists, top_k) if rows is None else Ranks(flatten_lists(rows), are_leading=False)
-        result = _rows(args, lists, ranks).multiply(values)
+        result = dense.multiply(_rows(args, lists, ranks), values)
     return _finish(straight_through(_hard_product(lists.in_order(), values, top_k), result) if hard else result, args)
 
 
@@ -70,8 +69,8 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
     lists = args.lists()
     ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
-    rows = _rows(args, lists, ranks)
-    weights, values = rows.matrix(), rows.multiply(scores)
+    weights = _rows(args, lists, ranks)
+    values = dense.multiply(weights, scores)
     if hard:
         weights = straight_through(_hard_rows(lists.in_order(), ranks), weights)
         values = straight_through(_hard_product(lists.in_order(), scores, k), values)
@@ -132,7 +131,7 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     if method.membership is not None:
         soft = method.membership(lists.in_order(), k_lists)
     elif isinstance(k, int):  # O(k n)
-        soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)).matrix(), axis=1)
+        soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)), axis=1)
     else:
         counted = tf.broadcast_to(_leading_ranks(lists).numbers < k_lists, tf.shape(lists.scores))
         counted = tf.cast(counted, lists.scores.dtype)
@@ -146,13 +145,13 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     return _finish(soft, args)
 
 
-def _rows(args: SortArguments, lists: Lists, ranks: Ranks) -> SoftRows | MatrixRows:
-    """The rows of the matrix at some ranks."""
+def _rows(args: SortArguments, lists: Lists, ranks: Ranks, log: bool = False) -> tf.Tensor:
+    """The rows of the matrix at some ranks, or their logarithms: [B, r, n]."""
     method = methods.METHODS[args.method]
     if method.matrix is not None:
-        return MatrixRows(lists, ranks, method.matrix(lists.in_order()))
+        return dense.matrix_rows(lists, ranks, method.matrix(lists.in_order()), log)
     assert method.logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
-    return SoftRows(lists, ranks, method.logits(lists, ranks, args.power))
+    return dense.softmax_rows(lists, ranks, method.logits(lists, ranks, args.power), log)
 
 
 def _transposed_product(args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
@@ -164,39 +163,58 @@ def _product(
     args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
     """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
+    if args.is_long is None:
+        return _product_by_size(args, lists, values, eps, transposed)
+    if args.is_long:
+        return _product_without_matrix(args, lists, values, eps, transposed)
+    return _product_with_matrix(args, lists, values, transposed)
+
+
+def _product_with_matrix(args: SortArguments, lists: Lists, values: tf.Tensor, transposed: bool) -> tf.Tensor:
+    matrix = _rows(args, lists, _leading_ranks(lists))
+    return dense.multiply_transposed(matrix, values) if transposed else dense.multiply(matrix, values)
+
+
+def _product_without_matrix(
+    args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool
+) -> tf.Tensor:
     matrix_free = methods.METHODS[args.method].matrix_free
+    assert matrix_free is not None
+    multiply = matrix_free.multiply_transposed if transposed else matrix_free.multiply
+    return multiply(lists.in_order(), values, eps)
 
-    def short(lists: Lists, values: tf.Tensor) -> tf.Tensor:
-        rows = _rows(args, lists, _leading_ranks(lists))
-        return rows.multiply_transposed(values) if transposed else rows.multiply(values)
 
-    def long(lists: Lists, values: tf.Tensor) -> tf.Tensor:
-        assert matrix_free is not None
-        multiply = matrix_free.multiply_transposed if transposed else matrix_free.multiply
-        return multiply(lists.in_order(), values, eps)
-
-    if args.is_long is not None:
-        return long(lists, values) if args.is_long else short(lists, values)
+def _product_by_size(
+    args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool
+) -> tf.Tensor:
+    """The product of lists whose size only the graph knows when it runs."""
+    matrix_free = methods.METHODS[args.method].matrix_free
     assert matrix_free is not None
     is_long = tf.shape(args.scores)[-1] >= matrix_free.min_size
 
     @tf.custom_gradient
-    def choose(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
+    def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
         given = dataclasses.replace(lists, scores=scores, tau=tau)
+
+        def short() -> tf.Tensor:
+            return _product_with_matrix(args, given, values, transposed)
+
+        def long() -> tf.Tensor:
+            return _product_without_matrix(args, given, values, eps, transposed)
 
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
-            def slopes(multiply: Callable[[Lists, tf.Tensor], tf.Tensor]) -> Any:
+            def slopes(multiply: Callable[[], tf.Tensor]) -> Any:
                 with tf.GradientTape() as tape:
                     tape.watch([scores, tau, values])
-                    found = multiply(given, values)
+                    found = multiply()
                 return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
 
             return tf.cond(is_long, lambda: slopes(long), lambda: slopes(short))
 
-        return tf.cond(is_long, lambda: long(given, values), lambda: short(given, values)), gradient
+        return tf.cond(is_long, long, short), gradient
 
-    return choose(lists.scores, lists.tau, values)
+    return product(lists.scores, lists.tau, values)
 
 
 def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:

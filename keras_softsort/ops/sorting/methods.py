@@ -14,9 +14,7 @@ from keras_softsort._internal.unknown_names import instead_of
 from keras_softsort.ops.core.axes import moved_axis
 from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.target import compares_pairs
-from keras_softsort.ops.sorting._dense.neural_sort import neural_sort_logits
-from keras_softsort.ops.sorting._dense.soft_rows import Logits
-from keras_softsort.ops.sorting._dense.soft_sort import soft_sort_logits
+from keras_softsort.ops.sorting._dense.formulas import neural_sort_logits, soft_sort_logits
 from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
@@ -34,8 +32,8 @@ class Method(NamedTuple):
     """
 
     name: str
-    # (lists, ranks, power): a soft permutation whose rows are softmaxes of logits.
-    logits: Callable[[Lists, Ranks, float], Logits] | None = None
+    # (lists, ranks, power): [B, r, n]. The soft permutation at these ranks is their softmax over items, divided by tau.
+    logits: Callable[[Lists, Ranks, float], tf.Tensor] | None = None
     matrix_free: MatrixFree | None = None  # products without the matrix, for a power of 1
     ranks: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n] from 1, 0 for masked items
     sorted_scores: Callable[[OrderedLists], tf.Tensor] | None = None  # [B, n], 0 after the valid ones
@@ -115,7 +113,7 @@ class SortArguments(NamedTuple):
     def with_list_axis_back(self, tensor: tf.Tensor) -> tf.Tensor:
         """Move the list axis of a result to where the scores had it. Axes behind it, such as the items', stay last."""
         end = self.scores.shape.rank - 1
-        return moved_axis(tensor, end, end + 1 + self.axis)
+        return tensor if self.axis == -1 else moved_axis(tensor, end, end + 1 + self.axis)
 
     def lists(self) -> Lists:
         """The lists, flattened to one leading axis."""
@@ -140,18 +138,20 @@ def sort_arguments(
     scores = arguments.list_tensor("scores", scores)
     mask, end = arguments.list_mask(mask, scores), scores.shape.rank - 1
     axis = arguments.axis_of("axis", axis, scores.shape)
-    scores = moved_axis(scores, axis, end)
+    if axis != end:
+        scores = moved_axis(scores, axis, end)
+        mask = None if mask is None else moved_axis(mask, axis, end)
     method = checked_method(method, capability)
     power = checked_power(power, method)
     return SortArguments(
         scores=arguments.top_k_rows(top_k, scores),
         tau=arguments.temperature(tau, compute_dtype(scores.dtype), scores),
-        mask=None if mask is None else moved_axis(mask, axis, end),
+        mask=mask,
         direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
         method=method,
         power=power,
         is_long=_is_long(method, power, scores.shape[-1]),
-        scale=checked_scale(scale),
+        scale=None if scale is None else checked_scale(scale),
         axis=axis - end - 1,
     )
 

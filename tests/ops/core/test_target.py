@@ -20,7 +20,6 @@ ASKERS = {
         "ops/metrics/_pairs",
         "ops/ranking/_sigmoid_ranks",
         "ops/ranking/pairs",
-        "ops/sorting/_dense/soft_sort",
         "ops/sorting/_ordering",
         "ops/sorting/methods",
     },
@@ -31,7 +30,6 @@ ASKERS = {
         "ops/core/segments",
         "ops/core/target",
         "ops/core/tracing",
-        "ops/sorting/_dense/soft_rows",
     },
 }
 
