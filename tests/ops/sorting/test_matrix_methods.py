@@ -1,9 +1,9 @@
-"""A method that gives its matrix itself: every operator, next to the truth, and tied items of every method."""
+"""A method with logits or a matrix of its own: every operator, next to the truth, and tied items of every method."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from support import odd_even
+from support import odd_even, sigmoid_ranks
 from support.cases.op_case import OpCase
 from support.gradients import central_differences, fixed_weights
 from support.oracles import sorting as oracles
@@ -23,10 +23,18 @@ OPERATORS = {
 }
 
 
-@pytest.fixture
-def odd_even_method(monkeypatch):
-    monkeypatch.setitem(methods.METHODS, "odd_even", Method("odd_even", matrix=odd_even.odd_even))
-    monkeypatch.setitem(oracles.ROWS, "odd_even", odd_even.rows)
+# Each is a registration, and the rows of its oracle.
+OWN = {
+    "odd_even": (Method("odd_even", matrix=odd_even.odd_even), odd_even.rows),
+    "sigmoid_ranks": (Method("sigmoid_ranks", sigmoid_ranks.sigmoid_ranks_logits), sigmoid_ranks.rows),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_methods(monkeypatch):
+    for name, (method, rows) in OWN.items():
+        monkeypatch.setitem(methods.METHODS, name, method)
+        monkeypatch.setitem(oracles.ROWS, name, rows)
 
 
 @pytest.mark.slow
@@ -40,8 +48,9 @@ def odd_even_method(monkeypatch):
     ],
 )
 @pytest.mark.parametrize("masked", [False, True])
-def test_operators(odd_even_method, name, mode, masked):
-    options = (*OPERATORS[name].items(), ("method", "odd_even"))
+@pytest.mark.parametrize("method", OWN)
+def test_operators(method, name, mode, masked):
+    options = (*OPERATORS[name].items(), ("method", method))
     case = OpCase(getattr(ops, name), getattr(oracles, name), options, masked)
     value, gradients = case.outcome(mode)
     arrays, mask = case.arguments()
@@ -52,11 +61,12 @@ def test_operators(odd_even_method, name, mode, masked):
         np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7)
 
 
-def test_a_list_that_is_not_finite_changes_no_other(odd_even_method):
+@pytest.mark.parametrize("method", OWN)
+def test_a_list_that_is_not_finite_changes_no_other(method):
     scores = tf.constant([[0.3, np.nan, 1.0], [0.3, 0.2, 1.0]])
-    found = ops.soft_rank(scores, method="odd_even")
+    found = ops.soft_rank(scores, method=method)
     assert np.all(np.isnan(found[0]))
-    np.testing.assert_allclose(found[1], ops.soft_rank(scores[1], method="odd_even"), rtol=1e-6)
+    np.testing.assert_allclose(found[1], ops.soft_rank(scores[1], method=method), rtol=1e-6)
 
 
 def check_ties(method):
@@ -77,13 +87,12 @@ def check_ties(method):
                 )
 
 
-@pytest.mark.parametrize("method", methods.names("ranks"))
+@pytest.mark.parametrize("method", [*methods.names("ranks"), *OWN])
 def test_tied_items_have_equal_ranks(method):
     check_ties(method)
 
 
-def test_unequal_ranks_of_ties_are_found(odd_even_method, monkeypatch):
-    check_ties("odd_even")
+def test_unequal_ranks_of_ties_are_found(monkeypatch):
     monkeypatch.setitem(methods.METHODS, "untied", Method("untied", matrix=odd_even.without_ties))
     with pytest.raises(AssertionError, match=r"tied items must have equal ranks, but items of score .* 'untied'"):
         check_ties("untied")
