@@ -21,6 +21,7 @@ def softmax_rows(lists: Lists, ranks: Ranks, logits: tf.Tensor, log: bool = Fals
     no weight is.
     """
     tau = tf.maximum(lists.tau, LOWEST_TAU[logits.dtype])[:, :, tf.newaxis]
+    tau.set_shape([None, 1, 1])
     if lists.mask is not None:
         is_valid, has_weight = _valid_rows(lists, ranks)
         tau = tf.where(is_valid, tau, tf.ones_like(tau))
