@@ -38,19 +38,15 @@ def softmax_rows(lists: Lists, ranks: Ranks, logits: tf.Tensor, log: bool = Fals
 
 @tf.custom_gradient
 def _softmax(logits: tf.Tensor, tau: tf.Tensor) -> tuple:
-    """`softmax_j(logits / tau)` with a finite gradient of tau [B, 1 or r, 1], also for infinite `logits` [B, r, n].
-
-    Without this gradient, as in `tf.vectorized_map`, only that one may be NaN.
-    """
-    gaps = (logits - tf.reduce_max(logits, axis=2, keepdims=True)) / tau
+    """`softmax_j(logits / tau)` with finite gradients of tau [B, 1 or r, 1] and of infinite `logits` [B, r, n]."""
+    # Farther ones have the weight 0, and their quotients could overflow.
+    gaps = tf.maximum(logits - tf.reduce_max(logits, axis=2, keepdims=True), -MAX_GAP[logits.dtype] * tau) / tau
     exponentials = tf.exp(gaps)
     weights = exponentials / tf.reduce_sum(exponentials, axis=2, keepdims=True)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         slopes = weights * (upstream - tf.reduce_sum(weights * upstream, axis=2, keepdims=True)) / tau
-        # Farther ones have the weight 0.
-        products = slopes * tf.maximum(gaps, -MAX_GAP[logits.dtype])
-        d_tau = -tf.reduce_sum(products, axis=2, keepdims=True)
+        d_tau = -tf.reduce_sum(slopes * gaps, axis=2, keepdims=True)
         return slopes, d_tau if tau.shape[1] != 1 else tf.reduce_sum(d_tau, axis=1, keepdims=True)
 
     return weights, gradient
