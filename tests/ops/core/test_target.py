@@ -16,7 +16,6 @@ ASKERS = {
     "compares_pairs": {
         "ops/core/choices",
         "ops/core/order",
-        "ops/core/target",
         "ops/metrics/_pairs",
         "ops/ranking/_sigmoid_ranks",
         "ops/ranking/pairs",
