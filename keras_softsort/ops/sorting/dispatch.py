@@ -19,7 +19,7 @@ from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import methods
-from keras_softsort.ops.sorting._dense import rows as dense
+from keras_softsort.ops.sorting._dense.rows import MatrixRows, SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, Ranks
 from keras_softsort.ops.sorting.methods import SortArguments
 
@@ -29,7 +29,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
     """The matrix [..., n or top_k, n] in the dtype of the scores; with `hard` the exact one with the same gradient."""
     lists = args.lists()
     ranks = _leading_ranks(lists, top_k)
-    soft = _rows(args, lists, ranks)
+    soft = _rows(args, lists, ranks).matrix()
     return _finish(straight_through(_hard_rows(lists.in_order(), ranks), soft) if hard else soft, args)
 
 
@@ -37,7 +37,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
     """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
     lists = args.lists()
-    return _finish(_rows(args, lists, _leading_ranks(lists, top_k), log=True), args)
+    return _finish(_rows(args, lists, _leading_ranks(lists, top_k)).matrix(log=True), args)
 
 
 @traced_if_eager
@@ -60,7 +60,7 @@ def multiply(
         result = _product(args, lists, values, eps)
     else:
         ranks = _leading_ranks(lists, top_k) if rows is None else Ranks(flatten_lists(rows), are_leading=False)
-        result = dense.multiply(_rows(args, lists, ranks), values)
+        result = _rows(args, lists, ranks).multiply(values)
     return _finish(straight_through(_hard_product(lists.in_order(), values, top_k), result) if hard else result, args)
 
 
@@ -69,8 +69,8 @@ def top_k(args: SortArguments, k: int, hard: bool = False) -> tuple[tf.Tensor, t
     """The first k softly sorted scores [..., k], and the rows of P [..., k, n] that they come from."""
     lists = args.lists()
     ranks, scores = _leading_ranks(lists, k), _valid(lists, args.scores[..., tf.newaxis])
-    weights = _rows(args, lists, ranks)
-    values = dense.multiply(weights, scores)
+    rows = _rows(args, lists, ranks)
+    weights, values = rows.matrix(), rows.multiply(scores)
     if hard:
         weights = straight_through(_hard_rows(lists.in_order(), ranks), weights)
         values = straight_through(_hard_product(lists.in_order(), scores, k), values)
@@ -131,7 +131,7 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     if method.membership is not None:
         soft = method.membership(lists.in_order(), k_lists)
     elif isinstance(k, int):  # O(k n)
-        soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)), axis=1)
+        soft = tf.reduce_sum(_rows(args, lists, _leading_ranks(lists, k)).matrix(), axis=1)
     else:
         counted = tf.broadcast_to(_leading_ranks(lists).numbers < k_lists, tf.shape(lists.scores))
         counted = tf.cast(counted, lists.scores.dtype)
@@ -145,13 +145,13 @@ def membership(args: SortArguments, k: int | tf.Tensor, hard: bool = False) -> t
     return _finish(soft, args)
 
 
-def _rows(args: SortArguments, lists: Lists, ranks: Ranks, log: bool = False) -> tf.Tensor:
-    """The rows of the matrix at some ranks, or their logarithms: [B, r, n]."""
+def _rows(args: SortArguments, lists: Lists, ranks: Ranks) -> SoftmaxRows | MatrixRows:
+    """The rows of the matrix at some ranks."""
     method = methods.METHODS[args.method]
     if method.matrix is not None:
-        return dense.matrix_rows(lists, ranks, method.matrix(lists.in_order()), log)
+        return MatrixRows(lists, ranks, method.matrix(lists.in_order()))
     assert method.logits is not None, f"{args.method} has no permutation, which sort_arguments checks"
-    return dense.softmax_rows(lists, ranks, method.logits(lists, ranks, args.power), log)
+    return SoftmaxRows(lists, ranks, method.logits(lists, ranks, args.power))
 
 
 def _transposed_product(args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
@@ -171,8 +171,8 @@ def _product(
 
 
 def _product_with_matrix(args: SortArguments, lists: Lists, values: tf.Tensor, transposed: bool) -> tf.Tensor:
-    matrix = _rows(args, lists, _leading_ranks(lists))
-    return dense.multiply_transposed(matrix, values) if transposed else dense.multiply(matrix, values)
+    rows = _rows(args, lists, _leading_ranks(lists))
+    return rows.multiply_transposed(values) if transposed else rows.multiply(values)
 
 
 def _product_without_matrix(

@@ -13,7 +13,7 @@ from support.cases import collect
 import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.formulas import soft_sort_logits
-from keras_softsort.ops.sorting._dense.rows import softmax_rows
+from keras_softsort.ops.sorting._dense.rows import SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Ranks
 from keras_softsort.ops.sorting.methods import Method
 
@@ -40,7 +40,7 @@ def soft_sort_matrix(lists):
     """The matrix that `soft_sort_logits` gives, as one of a method without logits."""
     numbers = tf.broadcast_to(tf.range(tf.shape(lists.scores)[1]), tf.shape(lists.scores))
     ranks = Ranks(numbers, are_leading=False)
-    return softmax_rows(lists, ranks, soft_sort_logits(lists, ranks, 1.0))
+    return SoftmaxRows(lists, ranks, soft_sort_logits(lists, ranks, 1.0)).matrix()
 
 
 # Methods of a single function. Traces know a method by its name.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._dense.rows import multiply, softmax_rows
+from keras_softsort.ops.sorting._dense.rows import SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Ranks, flat_lists
 
 pytestmark = pytest.mark.default_stack_only
@@ -17,12 +17,19 @@ def test_logits_may_be_infinite(mask):
     with tf.GradientTape() as tape:
         tape.watch([tau, logits])
         lists = flat_lists(tf.zeros([1, 3]), tau, None if mask is None else tf.constant(mask))
-        rows = softmax_rows(lists, Ranks(tf.constant([[0, 1]]), are_leading=True), logits)
-        total = tf.reduce_sum(rows * [1.0, 2.0, 4.0])
+        rows = SoftmaxRows(lists, Ranks(tf.constant([[0, 1]]), are_leading=True), logits)
+        total = tf.reduce_sum(rows.matrix() * [1.0, 2.0, 4.0])
     d_tau, d_logits = tape.gradient(total, [tau, logits])
     assert np.all(np.isfinite(d_logits))
     share = 0 if mask else np.exp(-1) / (1 + np.exp(-1)) ** 2
     np.testing.assert_allclose(d_tau * 1e-20, 2 * share, rtol=1e-5)
+
+
+def test_infinite_logits_share_their_row():
+    lists, logits = flat_lists(tf.zeros([1, 3]), tf.constant(1.0), None), tf.constant([[[np.inf, 0.0, np.inf]]])
+    rows = SoftmaxRows(lists, Ranks(tf.constant([[0]]), are_leading=True), logits)
+    np.testing.assert_array_equal(rows.matrix(), [[[0.5, 0, 0.5]]])
+    np.testing.assert_array_equal(rows.multiply(tf.constant([[[1.0], [2.0], [4.0]]])), [[[2.5]]])
 
 
 @pytest.mark.parametrize("depth", [1, 3])
@@ -35,7 +42,8 @@ def test_values_far_from_zero_keep_their_digits_in_the_gradient(depth):
         given, carried = tf.constant(logits, dtype), tf.constant(values, dtype)
         with tf.GradientTape() as tape:
             tape.watch(given)
-            result = multiply(tf.nn.softmax(given), carried)
+            lists = flat_lists(tf.zeros([1, 6], dtype), tf.constant(1.0, dtype), None)
+            result = SoftmaxRows(lists, Ranks(tf.range(6)[tf.newaxis], are_leading=True), given).multiply(carried)
         return tape.gradient(result, given, output_gradients=tf.constant(upstream, dtype))
 
     np.testing.assert_allclose(slopes("float32"), slopes("float64"), atol=1e-5)

@@ -27,8 +27,9 @@ def neural_sort_logits(lists: Lists, ranks: Ranks, power: float) -> tf.Tensor:
 
 def soft_sort_logits(lists: Lists, ranks: Ranks, power: float) -> tf.Tensor:
     """`-|sorted_i - s_j|^power` in the rows i: [B, r, n]."""
-    differences = _sorted_scores(lists, ranks)[:, :, tf.newaxis] - lists.scores[:, tf.newaxis, :]
-    return -_power(tf.abs(differences), power)
+    # The bounds change no number. Without an operation here, a TPU's compiler stores the sorted scores for all pairs.
+    ordered = tf.clip_by_value(_sorted_scores(lists, ranks), lists.scores.dtype.min, lists.scores.dtype.max)
+    return -_power(tf.abs(ordered[:, :, tf.newaxis] - lists.scores[:, tf.newaxis, :]), power)
 
 
 class ComparedItems(NamedTuple):
