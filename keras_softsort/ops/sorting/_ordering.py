@@ -15,7 +15,7 @@ from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import temperature_per_list
 
 # Larger quotients of scores and temperatures count as this.
-LARGEST = {tf.float32: 1e30, tf.float64: 1e300}
+MAX_QUOTIENT = {tf.float32: 1e30, tf.float64: 1e300}
 # A weight is 0 if its logit is below the largest of its row by this gap.
 MAX_GAP = {tf.float32: 110.0, tf.float64: 760.0}
 
@@ -161,4 +161,4 @@ def in_temperatures(scores: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     Scores themselves must not be divided: different ones may have equal quotients.
     """
     dtype = working_dtype(scores)
-    return tf.clip_by_value(tf.cast(scores, dtype) / tf.cast(tau, dtype), -LARGEST[dtype], LARGEST[dtype])
+    return tf.clip_by_value(tf.cast(scores, dtype) / tf.cast(tau, dtype), -MAX_QUOTIENT[dtype], MAX_QUOTIENT[dtype])

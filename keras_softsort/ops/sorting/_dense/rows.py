@@ -107,7 +107,7 @@ def _softmax_product(gaps: tf.Tensor, values: tf.Tensor) -> tuple:
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         shares = upstream / totals
         slopes = _products_with_distances(shares, values, result)
-        # Their mean is 0 but for the rounding of `result`.
+        # The weighted mean is 0 up to the rounding of `result`.
         slopes -= tf.reduce_sum(exponentials * slopes, axis=2, keepdims=True) / totals
         return exponentials * slopes, _transposed_product(exponentials, shares)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import take, tie_sums, tied_ranks
-from keras_softsort.ops.sorting._ordering import LARGEST, working_dtype
+from keras_softsort.ops.sorting._ordering import MAX_QUOTIENT, working_dtype
 
 # Rounds of pooling before the halves are merged. Ranks of normal scores are 1.3 to 5.6 times as fast with them without
 # XLA, and up to 2 times with it. Where they do not solve it, their time is lost (benchmarks/operators/variants.py).
@@ -53,7 +53,7 @@ class Level(NamedTuple):
         """The distances [N] from the numbers `before` to `after`, in their unit, clipped so that no sum overflows."""
         # Different numbers may have equal quotients.
         distances = after - before if self.unit is None else (after - before) / self.unit
-        return tf.clip_by_value(distances, -LARGEST[distances.dtype], LARGEST[distances.dtype])
+        return tf.clip_by_value(distances, -MAX_QUOTIENT[distances.dtype], MAX_QUOTIENT[distances.dtype])
 
     def rise(self, heads: tuple[tf.Tensor, tf.Tensor], levels: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
         """How far the second level is above the first one, 0 if they are equal. Both are less the `heads`."""

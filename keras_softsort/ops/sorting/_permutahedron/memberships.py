@@ -13,7 +13,7 @@ from keras_softsort.ops.core.order import take
 from keras_softsort.ops.sorting._ordering import OrderedLists
 
 # The threshold lies between -2 and 0. So many halvings leave an interval of float64's resolution.
-HALVINGS = 52
+NUM_HALVINGS = 52
 
 
 def projected_membership(lists: OrderedLists, k: tf.Tensor, entropic: bool) -> tf.Tensor:
@@ -36,7 +36,7 @@ def _shares(z: tf.Tensor, valid: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
 
     low = tf.fill([tf.shape(z)[0], 1], tf.constant(-2, z.dtype))
     start = (tf.constant(0), low, tf.zeros_like(low))
-    _, low, high = tf.while_loop(lambda count, *_: count < HALVINGS, halve, start, maximum_iterations=HALVINGS)
+    _, low, high = tf.while_loop(lambda count, *_: count < NUM_HALVINGS, halve, start, maximum_iterations=NUM_HALVINGS)
     ahead = held - (low + high) / 2
     is_one = ahead >= 1
     is_between = tf.logical_and(ahead > 0, tf.logical_not(is_one))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.sorting._ordering import LARGEST, OrderedLists, working_dtype
+from keras_softsort.ops.sorting._ordering import MAX_QUOTIENT, OrderedLists, working_dtype
 from keras_softsort.ops.sorting._permutahedron.isotonic import ROUNDING, Level, PooledBlocks, blocks
 
 
@@ -48,7 +48,7 @@ def projected_scores(lists: OrderedLists, entropic: bool) -> tf.Tensor:
     """
     scores = _shared_by_ties(lists)
     size, dtype = tf.shape(scores)[1], working_dtype(scores)
-    every = tf.minimum(1 / _unit(lists.tau, scores), LARGEST[dtype])
+    every = tf.minimum(1 / _unit(lists.tau, scores), MAX_QUOTIENT[dtype])
 
     def mean_rank(first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         return -every * tf.cast(first + last, dtype) / 2
