@@ -7,7 +7,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
-from keras_softsort.ops.core.numbers import times_vector
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists, Ranks
 
@@ -144,7 +143,7 @@ def _products_with_distances(shares: tf.Tensor, values: tf.Tensor, means: tf.Ten
 def _product(matrix: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """The matrix product. GPUs may round the factors of theirs, so a product with a vector is a sum of products."""
     if values.shape[2] == 1:
-        return times_vector(matrix, values[:, :, 0])[:, :, tf.newaxis]
+        return tf.reduce_sum(matrix * tf.linalg.matrix_transpose(values), axis=2, keepdims=True)
     return tf.matmul(matrix, values)
 
 
