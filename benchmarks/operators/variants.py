@@ -25,7 +25,7 @@ from steps import gradient_step, runner
 
 import keras_softsort as ks
 from keras_softsort.ops.core import decay_scan
-from keras_softsort.ops.matching import _assignment, _sinkhorn_plan, _sinkhorn_solvers
+from keras_softsort.ops.matching import _assignment, _sinkhorn_problem, _sinkhorn_steps
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
 MODES = ("TF", "XLA")
@@ -78,8 +78,12 @@ VARIANTS = {
         )
         for name, method in (("SoftSort", "soft_sort"), ("LapSum", "lapsum"))
     },
-    "sums over few columns": Variant(ks.sinkhorn, ("64x8x8", "64x16x16"), ((_sinkhorn_solvers, "SHORT", 0),), "faster"),
-    "scalings": Variant(ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_plan, "SEGMENT", 1),), "faster"),
+    "sums over few columns": Variant(
+        ks.sinkhorn, ("64x8x8", "64x16x16"), ((_sinkhorn_steps, "MAX_COLUMNS_OF_SUMS", 0),), "faster"
+    ),
+    "scalings": Variant(
+        ks.sinkhorn, ("64x8x8", "64x32x32", "4x200x200"), ((_sinkhorn_problem, "MAX_SEGMENT_LENGTH", 1),), "faster"
+    ),
     "rounds of bids": Variant(
         matching,
         ("8x100x100", "2x300x300"),

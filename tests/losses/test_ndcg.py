@@ -11,7 +11,7 @@ from support.cases.op_case import METHODS
 from support.cases.ranking.neural_ndcg_loss import UNEVEN
 
 import keras_softsort as ks
-from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
+from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 
 NONE = models.NO_REDUCTION
 # Imports of scikit-learn and TF-Ranking warn.

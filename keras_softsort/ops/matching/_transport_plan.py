@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_softsort.ops.core.numbers import refuse_own_gradient
-from keras_softsort.ops.matching._sinkhorn_plan import Plan
+from keras_softsort.ops.matching._sinkhorn_problem import Plan
 
 # The temperature falls from the range of the costs to tau in this many steps times log(range / tau)^2, and in at most
 # half of all iterations. A fall in fewer steps leaves larger residuals where the range is 1e4 tau and more.

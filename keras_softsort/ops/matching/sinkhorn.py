@@ -16,9 +16,15 @@ from keras_softsort.ops.core.numbers import nan_where, refuse_forward_mode, stra
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._assignment import exact_matching
-from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums, logits_in_deviations, sinkhorn_matrices
-from keras_softsort.ops.matching._sinkhorn_plan import Plan, checked_plan
-from keras_softsort.ops.matching.sinkhorn_iterations import sinkhorn_weights
+from keras_softsort.ops.matching._sinkhorn_problem import (
+    Plan,
+    checked_plan,
+    checked_sums,
+    logits_in_deviations,
+    sinkhorn_matrices,
+)
+from keras_softsort.ops.matching._sinkhorn_steps import Potentials
+from keras_softsort.ops.matching.sinkhorn_iterations import iterated
 
 
 @export
@@ -96,8 +102,8 @@ def sinkhorn(
       RuntimeError: a gradient is taken in forward mode.
 
     Cost: O(n m) time per iteration, with exponentials of the matrix for every tenth, and with a penalty for all. Memory
-    is O(n m) plus (n + m) for each of up to 64 iterations, or for every tenth of more. An `implicit_gradient` takes
-    O(n m) time for each of fewer steps. `hard` adds the cost of `linear_assignment`.
+    is O(n m) plus m for every tenth iteration, and with a penalty for all. An `implicit_gradient` takes O(n m) time for
+    each of fewer steps. `hard` adds the cost of `linear_assignment`.
 
     Example:
       >>> (100 * ks.ops.sinkhorn([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).numpy()).round().tolist()
@@ -108,7 +114,12 @@ def sinkhorn(
     Scaling Algorithms for Entropy Regularized Transport Problems", 2019; L. Chizat et al., "Scaling Algorithms for
     Unbalanced Transport Problems", 2018 (penalty).
     """
-    plan = checked_plan(num_iterations=num_iterations, tolerance=tolerance, implicit_gradient=implicit_gradient)
+    plan = checked_plan(
+        num_iterations=num_iterations,
+        tolerance=tolerance,
+        implicit_gradient=implicit_gradient,
+        has_penalty=marginal_penalty is not None,
+    )
     given = _checked(logits, tau, row_mask, column_mask, plan=plan, hard=hard, scale=scale)
     given = given._replace(
         row_sums=checked_sums("row_sums", row_sums, given.row_mask, given.logits, -2),
@@ -233,7 +244,8 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
         column_sums=None if given.column_sums is None else flatten_lists(given.column_sums),
         penalty=given.penalty,
     )
-    weights, error = sinkhorn_weights(matrices, given.plan)
+    weights, last = iterated(Potentials, matrices.inputs(), matrices.start, given.plan)
+    error = Potentials(*matrices.inputs()).residual(weights, last)
     failed = matrices.failed[:, tf.newaxis, tf.newaxis]
     result = weights[:, : shape[-2], : shape[-1]]
     result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)

@@ -1,131 +1,115 @@
-"""Sinkhorn as one differentiable function whose memory does not grow with the number of iterations."""
+"""Sinkhorn as one differentiable loop, whose gradient stores vectors of each segment of iterations and no matrix."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_softsort.ops.matching._sinkhorn_matrices import SinkhornMatrices
-from keras_softsort.ops.matching._sinkhorn_plan import Plan
-from keras_softsort.ops.matching._sinkhorn_scan import scan
-from keras_softsort.ops.matching._sinkhorn_solvers import Gradients, Potentials, Reversal, Segment, State
+from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
+from keras_softsort.ops.matching._sinkhorn_problem import Plan, plan_of_length
+from keras_softsort.ops.matching._sinkhorn_steps import Gradients, Potentials, Scalings, State
 
-# Up to this many iterations the states after all of them are stored for the gradient. Of more, only those before
-# segments are stored, and the gradient computes each segment again.
-STORED = 64
-# The residual, relative to the first, at which a solution is good enough for a gradient.
-ENOUGH = {tf.float32: 1e-5, tf.float64: 1e-10}
+# The most iterations of soft permutations after which it is asked whether a matrix stops.
+MAX_ROUND = 8
+# The residual of conjugate gradients, relative to the first one, at which they stop.
+IMPLICIT_RESIDUAL = {tf.float32: 1e-5, tf.float64: 1e-10}
+
+Problem = Potentials | Scalings
 
 
-def sinkhorn_weights(matrices: SinkhornMatrices, plan: Plan) -> tuple[tf.Tensor, tf.Tensor]:
-    """The weights [B, N, M] after the iterations, and their largest error of a row sum [B], which has no gradient."""
+def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float) -> tf.Tensor:
+    """Normalize soft permutations K [..., n, n], whose rows sum to 1, until their columns sum to 1 as well.
+
+    The iterations are made in equal rounds, after each of which a matrix stops if its row sums are within `tolerance`
+    of 1. A block of masked rows and items needs no mask, if it is a soft permutation of its own. Each row and column of
+    a soft permutation has its largest weight at a pair of its own, so scalings multiply to at most about n, and weights
+    that underflow do not matter.
+    """
+    length = max(each for each in range(1, MAX_ROUND + 1) if num_iterations % each == 0)
+    plan = plan_of_length(length, num_iterations, tolerance, checks_segments=True)
+    kernel = flatten_lists(weights, inner=2)
+    ones = tf.ones_like(kernel[:, 0])
+    result, _ = iterated(Scalings, [kernel, ones, ones], ones, plan)
+    return with_static_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
+
+
+def iterated(
+    problem_of: Callable[..., Problem], inputs: list[tf.Tensor], start: tf.Tensor, plan: Plan
+) -> tuple[tf.Tensor, State]:
+    """The weights [B, N, M] after iterations from the columns `start`, and the last state.
+
+    The problem is `problem_of(*inputs)`. The weights have a gradient with respect to the inputs, that of the iterations
+    made. The problem says what is kept of a segment for it.
+    """
 
     @tf.custom_gradient
-    def weights(logits: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, *exponents: tf.Tensor) -> tuple:
-        exponent = exponents[0] if exponents else None
-        potentials = Potentials(matrices._replace(logits=logits, rows=rows, columns=columns, exponent=exponent))
-        run = _forward(potentials, plan)
-        if exponent is None:
-            error = tf.reduce_max(tf.abs(tf.reduce_sum(run.weights, axis=2) - rows), axis=1)
-        else:
-            error = potentials.error(run.last)
+    def run(*inputs: tf.Tensor) -> tuple:
+        problem = problem_of(*inputs)
 
-        def gradient(upstream: tf.Tensor, _: tf.Tensor) -> list[tf.Tensor]:
+        def body(index: tf.Tensor, state: State, last_weights: tuple, stored: tuple) -> tuple:
+            first = index * plan.length
+            state, weights, kept = problem.segment(plan, first, state)
+            if plan.may_end:  # A matrix that has stopped keeps its digits.
+                is_made = (first < state.made)[:, tf.newaxis, tf.newaxis]
+                weights = tuple(tf.where(is_made, new, old) for new, old in zip(weights, last_weights, strict=True))
+            # Nothing is stored for an implicit gradient.
+            stored = tuple(_put(rows, index, row) for rows, row in zip(stored, kept[: len(stored)], strict=True))
+            return index + 1, state, weights, stored
+
+        def is_running(index: tf.Tensor, state: State, *_: tf.Tensor) -> tf.Tensor:
+            return tf.constant(True) if plan.tolerance is None else tf.reduce_any(index * plan.length < state.made)
+
+        # The row potentials before the first iteration are never read.
+        state = State(tf.zeros_like(inputs[1]), start, tf.fill(tf.shape(start)[:1], plan.num_iterations))
+        weights, kept = problem.empty(plan, state)
+        kept = () if plan.has_implicit_gradient else kept
+        stored = tuple(tf.tile(tf.zeros_like(row)[tf.newaxis], [plan.segments, *[1] * row.shape.rank]) for row in kept)
+        first = tf.constant(0), state, weights, stored
+        _, last, weights, stored = tf.while_loop(is_running, body, first, maximum_iterations=plan.segments)
+        result = weights[0] if weights else problem.weights(last)
+
+        def gradient(upstream: tf.Tensor, *_: tf.Tensor) -> list[tf.Tensor]:
             if plan.has_implicit_gradient:
-                return implicit_gradients(run.weights, upstream, plan.num_iterations)
-            found = _backward(potentials, plan, run, upstream)
-            d_exponents = [_summed_like(found.exponent, each) for each in exponents]
-            return [found.logits, found.row_sums, found.column_sums, *d_exponents]
+                return _implicit_gradients(result, upstream, plan.num_iterations)
+            d_rows, d_columns = (tf.reduce_sum(result * upstream, axis=axis) for axis in (2, 1))
+            zeros = tf.zeros_like(d_rows), tf.zeros_like(d_columns), tf.zeros_like(d_rows[:, :1])
+            gradients = Gradients(problem.of_weights(result, upstream), d_rows, d_columns, *zeros)
+            return list(problem.of_inputs(_reversed(problem, plan, stored, last.made, gradients)))
 
-        return (run.weights, error), gradient
+        return (result, *last), gradient
 
-    exponents = [] if matrices.exponent is None else [matrices.exponent]
-    return weights(matrices.logits, matrices.rows, matrices.columns, *exponents)
-
-
-def _summed_like(gradient: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
-    """The gradient [B, 1] of an exponent that is [B, 1] or a scalar."""
-    return tf.reduce_sum(gradient) if exponent.shape.rank == 0 else gradient
+    weights, *last = run(*inputs)
+    return weights, State(*last)
 
 
-class Run(NamedTuple):
-    """The iterations made."""
+def _reversed(problem: Problem, plan: Plan, stored: tuple, made: tf.Tensor, gradients: Gradients) -> Gradients:
+    """The gradients before all iterations, from those after them."""
 
-    weights: tf.Tensor  # [B, N, M]
-    last: State
-    segments: list[Segment]  # if they are not a loop
-    # Rows and columns of states [segments, B, .] before each segment of a loop, then after each of their iterations.
-    states: tuple[tf.Tensor, ...]
+    def body(index: tf.Tensor, gradients: Gradients) -> tuple[tf.Tensor, Gradients]:
+        first = index * plan.length
+        # A gather, since `tf.vectorized_map` cannot slice if lists differ in their number of segments.
+        kept = tuple(tf.gather(rows, index) for rows in stored)
+        return index - 1, problem.reverse(plan, first, made, kept, gradients)
 
-
-def _forward(potentials: Potentials, plan: Plan) -> Run:
-    matrices = potentials.matrices
-    # The row potentials before the first iteration are never read.
-    a, b = tf.zeros_like(matrices.rows), matrices.start
-    state = State(a, b, tf.fill(tf.shape(a)[:1], plan.num_iterations))
-    if not plan.is_loop:
-        segments = []
-        for index in range(plan.segments):
-            state, weights, segment = potentials.segment(plan, index * plan.length, state)
-            segments.append(segment)
-        return Run(weights[0] if weights else potentials.weights(state.rows, state.columns), state, segments, ())
-
-    def step(index: tf.Tensor, values: tuple[State, tuple]) -> tuple[tuple, tuple]:
-        before, last_weights = values
-        after, weights, segment = potentials.segment(plan, index * plan.length, before)
-        # A matrix that had stopped keeps its digits.
-        goes_on = (index * plan.length < after.made)[:, tf.newaxis, tf.newaxis]
-        weights = tuple(tf.where(goes_on, new, old) for new, old in zip(weights, last_weights, strict=True))
-        stored = [before, *segment.states][: _stored(plan)]
-        return (after, weights), tuple(each for state in stored for each in (state.rows, state.columns))
-
-    # With a penalty the weights follow from the state, which has their digits.
-    carried = (tf.zeros_like(matrices.logits),) if matrices.exponent is None else ()
-    (last, weights), states = scan(
-        step,
-        (state, carried),
-        outputs_like=(a, b) * _stored(plan),
-        length=plan.segments,
-        is_running=lambda index, values: tf.reduce_any(index * plan.length < values[0].made),
-    )
-    return Run(weights[0] if weights else potentials.weights(last.rows, last.columns), last, [], states)
+    segments = tf.constant(plan.segments) if plan.tolerance is None else -(-tf.reduce_max(made) // plan.length)
+    start = segments - 1, gradients
+    return tf.while_loop(lambda index, _: index >= 0, body, start, maximum_iterations=plan.segments)[1]
 
 
-def _stored(plan: Plan) -> int:
-    """How many states of a segment are stored for the gradient."""
-    if plan.has_implicit_gradient:
-        return 0
-    return 1 + plan.length if plan.num_iterations <= STORED else 1
+def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+    """`rows` with `rows[index] = row`."""
+
+    def updated() -> tf.Tensor:
+        return tf.tensor_scatter_nd_update(rows, tf.reshape(index, [1, 1]), row[tf.newaxis])
+
+    if rows.shape.is_fully_defined():
+        return updated() if rows.shape.num_elements() else rows
+    # A scatter into an empty tensor fails.
+    return with_static_shape(tf.cond(tf.size(rows) > 0, updated, lambda: rows), rows.shape)
 
 
-def _backward(potentials: Potentials, plan: Plan, run: Run, upstream: tf.Tensor) -> Gradients:
-    """The exact gradients of the iterations made."""
-    d_logits = run.weights * upstream
-    d_rows, d_columns = tf.reduce_sum(d_logits, axis=2), tf.reduce_sum(d_logits, axis=1)
-    made = run.last.made
-    reversal = Reversal(plan, d_rows, made)
-    if not plan.is_loop:
-        gradients = Gradients(d_logits, d_columns)
-        for index in reversed(range(plan.segments)):
-            gradients = potentials.reverse_segment(reversal, index * plan.length, run.segments[index], gradients)
-        return gradients
-
-    def step(index: tf.Tensor, gradients: tuple, *stored: tf.Tensor) -> tuple[tuple, tuple]:
-        before, *states = (State(*pair, made) for pair in zip(stored[::2], stored[1::2], strict=True))
-        if states:
-            segment = Segment(before, states, potentials.with_right_columns(states[0]))
-        else:
-            _, _, segment = potentials.segment(plan._replace(is_replay=True), index * plan.length, before)
-        return tuple(potentials.reverse_segment(reversal, index * plan.length, segment, Gradients(*gradients))), ()
-
-    zeros = tf.zeros_like(d_rows), tf.zeros_like(d_columns), tf.zeros_like(d_columns[:, :1])
-    last = (tf.reduce_max(made) + plan.length - 1) // plan.length
-    found, _ = scan(step, (d_logits, d_columns, *zeros), run.states, length=plan.segments, reverse_from=last)
-    return Gradients(*found)
-
-
-def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: int) -> list[tf.Tensor]:
+def _implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: int) -> list[tf.Tensor]:
     """The gradients with respect to the logits [B, N, M], the row sums and the column sums.
 
     Weights P = exp(L_ij + f_i + g_j) with fixed sums move by dP = P * (dL_ij + df_i + dg_j), where df and dg keep the
@@ -146,7 +130,7 @@ def implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations: 
         return columns * b - from_rows(tf.linalg.matvec(weights, b))
 
     residual = of_columns - from_rows(of_rows)
-    enough = ENOUGH[weights.dtype] ** 2 * _squared(residual, columns)
+    enough = IMPLICIT_RESIDUAL[weights.dtype] ** 2 * _squared(residual, columns)
 
     def unfinished(_: tf.Tensor, __: tf.Tensor, residual: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
         del others

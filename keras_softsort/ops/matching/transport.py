@@ -14,8 +14,7 @@ from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
 from keras_softsort.ops.core.numbers import nan_lists, nan_where, refuse_forward_mode
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
-from keras_softsort.ops.matching._sinkhorn_matrices import checked_sums
-from keras_softsort.ops.matching._sinkhorn_plan import Plan, checked_plan
+from keras_softsort.ops.matching._sinkhorn_problem import Plan, checked_plan, checked_sums
 from keras_softsort.ops.matching._transport_plan import TransportProblem, transport_value
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import straight_through
-from keras_softsort.ops.matching.doubly_stochastic import doubly_stochastic
+from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores
 from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions

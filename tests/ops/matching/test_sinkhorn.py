@@ -13,7 +13,7 @@ from support.oracles import matching as oracles
 from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
-from keras_softsort.ops.matching import _sinkhorn_solvers
+from keras_softsort.ops.matching import _sinkhorn_steps
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -54,7 +54,7 @@ def test_value_and_gradients_in_every_mode(kind, mode):
     [("square", 1), ("both masks", 2), ("square", 33), pytest.param("both masks", 70, marks=pytest.mark.nightly)],
 )
 def test_gradients_after_few_and_many_iterations(kind, num_iterations):
-    # Potentials are kept per segment: 33 iterations have two segments, and 70 have three.
+    # 33 iterations are four segments of 9, without the last 3, and 70 are seven of 10.
     check(kind, "op_by_op", 0.5, num_iterations)
 
 
@@ -145,7 +145,7 @@ def test_gradients_of_many_columns_are_those_of_few(monkeypatch):
         return tape_gradients(lambda s: ops.sinkhorn(s, 0.5), [tf.constant(SQUARE)], fixed_weights(SQUARE.shape))[1][0]
 
     few = gradient()
-    monkeypatch.setattr(_sinkhorn_solvers, "FEW", 0)
+    monkeypatch.setattr(_sinkhorn_steps, "MAX_COLUMNS_OF_SUMS", 0)
     np.testing.assert_allclose(gradient(), few, rtol=1e-10, atol=1e-12)
 
 
@@ -198,7 +198,7 @@ def test_tolerance_stops_each_matrix_by_itself(mode):
             for made in range(1, cap + 1)
         ]
         stops.append(1 + int(np.argmax(np.array(errors) <= tolerance)))
-    assert stops[0] < stops[1] < 32 < stops[2] < 64  # the last of them within the second segment
+    assert stops[0] < stops[1] < 32 < stops[2] < 64  # in several segments
     weights = fixed_weights(scores.shape)
 
     def run(s, _):
