@@ -87,7 +87,7 @@ VARIANTS = {
     "rounds of bids": Variant(
         matching,
         ("8x100x100", "2x300x300"),
-        ((_assignment, "FEWEST_ROUNDS", 0), (_assignment, "ROWS_PER_ROUND", 10**9)),
+        ((_assignment, "MIN_ROUNDS", 0), (_assignment, "ROWS_PER_ROUND", 10**9)),
         "faster",
     ),
 }

@@ -18,14 +18,13 @@ from keras_softsort.ops.core.order import take
 from keras_softsort.ops.core.temperature import is_nan_or_infinity
 from keras_softsort.ops.core.tracing import traced_if_eager
 
-# The number of rows that bid in a round, and the number of rounds, grow with the matrix. Chosen by the time that random
-# matrices of 16 to 500 rows take under XLA.
-ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS = 8, 4, 16
-ROWS_PER_ROUND, FEWEST_ROUNDS = 4, 16
+# The number of rows that bid in a round, and the number of rounds, grow with the matrix.
+ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS = 8, 4, 16
+ROWS_PER_ROUND, MIN_ROUNDS = 4, 16
 # The cost of a pair that is never made and the distance of a column that is not reached. Half of it counts as such.
 NEVER = tf.float64.max / 8
 # Larger costs count as this one, so that sums of costs stay far from `NEVER`.
-LARGEST = {tf.float32: 0.99 * tf.float32.max, tf.float64: NEVER / 1e6}
+MAX_COST = {tf.float32: 0.99 * tf.float32.max, tf.float64: NEVER / 1e6}
 
 
 @traced_if_eager
@@ -34,7 +33,7 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     shape = tf.shape(scores)[:-1]
     static_shape = scores.shape[:-1]
     scores = flatten_lists(tf.stop_gradient(scores), inner=2)
-    scores = scores if scores.dtype in LARGEST else tf.cast(scores, tf.float32)
+    scores = scores if scores.dtype in MAX_COST else tf.cast(scores, tf.float32)
     valid = _valid_pairs(scores, row_mask, column_mask)
     height, width = (scores.shape[axis] or tf.shape(scores)[axis] for axis in (1, 2))
     if not scores.shape[1:].is_fully_defined() or 0 in scores.shape[1:]:
@@ -44,7 +43,8 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     # The algorithm pairs every row, so the rows must be the shorter side.
     is_tall = height > width
     cost, pairable = (_transposed_if(is_tall, each) for each in (-scores, valid))
-    pairs, complete = _solve(_costs(cost, pairable))
+    costs = _costs(cost, pairable)
+    pairs, complete = _completed(costs, _initial_pairs(costs))
     columns = pairs.column_of
     if is_tall is not False:
         lacking = tf.maximum(height - tf.shape(columns)[1], 0)
@@ -79,7 +79,7 @@ def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:
     stands_in = ~columns & (tf.cumsum(tf.cast(~columns, tf.int32), axis=1) <= lacking[:, tf.newaxis])
     pairs = rows[:, :, tf.newaxis] & stands_in[:, tf.newaxis, :]
     others = tf.where(pairs, tf.zeros_like(cost), tf.constant(cost.dtype.max, cost.dtype))
-    largest = tf.constant(LARGEST[cost.dtype], cost.dtype)
+    largest = tf.constant(MAX_COST[cost.dtype], cost.dtype)
     possible = valid & (cost <= cost.dtype.max)
     return Costs(tf.where(possible, tf.clip_by_value(cost, -largest, largest), others), rows, lacking < 0)
 
@@ -122,9 +122,8 @@ class Search(NamedTuple):
     working: tf.Tensor  # [B] bool
 
 
-def _solve(costs: Costs) -> tuple[PartialMatching, tf.Tensor]:
-    """Return the pairs, and whether every row that counts has a column [B]."""
-    pairs = _initial_pairs(costs)
+def _completed(costs: Costs, pairs: PartialMatching) -> tuple[PartialMatching, tf.Tensor]:
+    """Pair the other rows by searches. Return all pairs, and whether every unmasked row has a column [B]."""
     inactive = tf.zeros_like(costs.spare)
     search = Search(
         distance=tf.fill(tf.shape(pairs.v), tf.constant(NEVER, pairs.v.dtype)),
@@ -200,18 +199,15 @@ def _flipped(pairs: PartialMatching, before: tf.Tensor, end: tf.Tensor) -> tuple
 
 
 def _initial_pairs(costs: Costs) -> PartialMatching:
-    """Pair most rows, by rounds of bids. The other rows need a search.
-
-    Without them random matrices of 100 to 300 rows take 1.2 to 2.7 times as long (benchmarks/operators/variants.py).
-    """
+    """Pair most rows by rounds of bids, which take less time than a search for each. The other rows need one."""
     batch, height, width = tf.unstack(tf.shape(costs.cost))
     least = tf.reduce_min(costs.cost, axis=1)
     # With more columns than rows, duals of free columns must be 0, and it is not known yet which columns stay free.
     none = costs.spare[:, tf.newaxis] | (least >= least.dtype.max)
     v = tf.cast(tf.where(none, tf.zeros_like(least), least), tf.float64)
     nobody = PartialMatching(v, tf.fill([batch, width], -1), tf.fill([batch, height], -1))
-    bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, FEWEST_BIDDERS, MOST_BIDDERS)
-    rounds = FEWEST_ROUNDS + height // ROWS_PER_ROUND
+    bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS)
+    rounds = MIN_ROUNDS + height // ROWS_PER_ROUND
     _, _, pairs = tf.while_loop(
         lambda count, is_changed, _: (count < rounds) & is_changed,
         lambda count, _, pairs: (count + 1, *_bid(costs, pairs, bidders)),
@@ -249,11 +245,11 @@ def _bid(costs: Costs, pairs: PartialMatching, bidders: tf.Tensor) -> tuple[tf.T
     fall = tf.reduce_min(tf.where(is_column, tf.constant(NEVER, tf.float64), reduced), axis=2) - best
     # A row that can have at most one column is left to the search. So is a row that would take a column from another
     # one without changing a dual.
-    counts = (rows < height) & _is_possible(fall) & _is_possible(best) & ((turn < width) | (fall > 0))
+    bids = (rows < height) & _is_possible(fall) & _is_possible(best) & ((turn < width) | (fall > 0))
 
     # The first of the rows that bid for a column gets it, and the row that had it is free again.
-    winner = tf.reduce_min(tf.where(is_column & counts[:, :, tf.newaxis], row[:, :, tf.newaxis], height), axis=1)
-    wins = counts & tf.equal(take(winner, column), row)
+    winner = tf.reduce_min(tf.where(is_column & bids[:, :, tf.newaxis], row[:, :, tf.newaxis], height), axis=1)
+    wins = bids & tf.equal(take(winner, column), row)
     drop = tf.where(is_column & wins[:, :, tf.newaxis], fall[:, :, tf.newaxis], tf.zeros([], tf.float64))
     is_outbid = (pairs.column_of >= 0) & take(winner < height, tf.maximum(pairs.column_of, 0))
     is_winner = tf.equal(row[:, :, tf.newaxis], row_numbers) & wins[:, :, tf.newaxis]

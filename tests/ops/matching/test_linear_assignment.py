@@ -12,7 +12,7 @@ from support.cases.matching.linear_assignment import KINDS
 
 from keras_softsort.ops import linear_assignment
 from keras_softsort.ops.core.target import lowering_for
-from keras_softsort.ops.matching._assignment import MOST_BIDDERS
+from keras_softsort.ops.matching._assignment import MAX_BIDDERS
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -146,7 +146,7 @@ def test_matrices_of_float32_are_not_held_in_float64(target):
         run = tf.function(lambda scores: linear_assignment(scores), jit_compile=True)  # noqa: PLW0108 - has one argument
         program = run.experimental_get_compiler_ir(tf.zeros([3, 64, 50]))(stage="hlo")
     sizes = [math.prod(map(int, shape.split(","))) for shape in re.findall(r"f64\[([\d,]+)\]", program)]
-    assert max(sizes) <= 3 * MOST_BIDDERS * 64
+    assert max(sizes) <= 3 * MAX_BIDDERS * 64
     assert re.findall(r"[su]64\[\d", program) == []
 
 
