@@ -9,11 +9,11 @@ import tensorflow as tf
 from keras_softsort.ops.core.numbers import refuse_own_gradient
 from keras_softsort.ops.matching._sinkhorn_problem import Plan
 
-# The temperature falls from the range of the costs to tau in this many steps times log(range / tau)^2, and in at most
-# half of all iterations. A fall in fewer steps leaves larger residuals where the range is 1e4 tau and more.
-STEPS = 4.0
+# The temperature falls from the range of the costs to tau in log(range / tau)^2 times this many iterations, and in at
+# most half of all. A faster fall leaves larger residuals where the range is much larger than tau.
+COOLING_ITERATIONS = 4.0
 # Every iteration at tau moves the potentials by this factor of what makes the sums right: overrelaxation, which leaves
-# a third to a tenth of the residual after 1,000 iterations.
+# a smaller residual.
 RELAXATION = 1.5
 
 
@@ -104,11 +104,11 @@ def _potentials(problem: TransportProblem, plan: Plan) -> tuple[tf.Tensor, tf.Te
     largest = tf.nn.relu(tf.reduce_max(sizes, axis=[1, 2], keepdims=True))
     tau = tf.maximum(problem.tau, largest * _epsilon(largest.dtype))
     log_ratio = tf.nn.relu(tf.math.log(tf.where(largest > tau, largest, tau) / tau))
-    steps = tf.minimum(tf.math.ceil(STEPS * tf.square(log_ratio)), count // 2)
+    steps = tf.minimum(tf.math.ceil(COOLING_ITERATIONS * tf.square(log_ratio)), count // 2)
 
     def tau_at(t: tf.Tensor) -> tf.Tensor:
-        left = 1 - tf.cast(t, tau.dtype) / tf.maximum(steps, 1)
-        return tau * tf.exp(log_ratio * tf.nn.relu(tf.where(steps > 0, left, tf.zeros_like(left))))
+        share_left = 1 - tf.cast(t, tau.dtype) / tf.maximum(steps, 1)
+        return tau * tf.exp(log_ratio * tf.nn.relu(tf.where(steps > 0, share_left, tf.zeros_like(share_left))))
 
     def step(t: tf.Tensor, f: tf.Tensor, g: tf.Tensor, is_done: tf.Tensor) -> tuple[tf.Tensor, ...]:
         now, is_last = tau_at(t), (tf.cast(t, steps.dtype) >= steps)[:, 0]
