@@ -89,7 +89,7 @@ def sinkhorn(
       `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32. Equal logits share evenly. A matrix
       with a valid NaN or +inf, or an infinite sum, is NaN. So is one with a valid row or column of -inf only, unless it
       may stay unmatched. If -inf allows no complete matching, the residual stays large, and `hard` gives NaN. Without
-      valid rows or columns the matrix is 0. Its gradient may be differentiated again.
+      valid rows or columns the matrix is 0. Its gradient may be differentiated again, but not under XLA.
 
       The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
       slack row, and has no gradient. With a `marginal_penalty` it is the largest change by half an iteration.
