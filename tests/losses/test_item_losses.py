@@ -87,17 +87,8 @@ def test_lists_without_items_cost_nothing(cls):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: ks.MeanSquaredLoss(normalization="pairs"), ValueError, r"normalization must be one of .* got 'pairs'"),
-        (lambda: ks.OrdinalLoss(use_fraction_label=1), TypeError, "use_fraction_label must be True or False, got 1"),
-        (lambda: ks.ClickEMLoss(exam_loss_weight=-1), ValueError, "exam_loss_weight must be at least 0.* got -1"),
-        (lambda: ks.DualLearningLoss(max_weight=0.5), ValueError, "max_weight must be at least 1, got 0.5"),
         (lambda: ks.DualLearningLoss()(LABELS, LOGITS[..., :1]), ValueError, r"logits must have shape"),
-        (lambda: ks.MixtureEMLoss(alpha=-1), ValueError, "alpha must be at least 0 and finite, got -1"),
-        (lambda: ks.CalibratedSoftmaxLoss(virtual_label=-1), ValueError, "virtual_label must be at least 0"),
         (lambda: ks.SoftmaxLoss(lambda_weight="map")(LABELS, SCORES), ValueError, "lambda_weight of a softmax must be"),
-        (lambda: ks.YetiLogisticLoss(num_samples=0), ValueError, "num_samples must be at least 1, got 0"),
-        (lambda: ks.GumbelApproxNDCGLoss(noise_scale=-1), ValueError, "noise_scale must be at least 0"),
-        (lambda: ks.CoupledRankDistilLoss(k=0), ValueError, "k must be at least 1, got 0"),
         (lambda: ks.OrdinalLoss()(LABELS, SCORES), ValueError, r"y_pred must be logits \[batch, n, m\], got shape"),
         (
             lambda: ks.OrdinalLoss(lists="batch")(LABELS[0], SCORES[0]),
@@ -115,7 +106,7 @@ def test_errors(make, error, message):
 
 @pytest.mark.slow
 def test_samples():
-    """The mean over samples of scores without noise is the loss without samples; with noise a seed repeats it."""
+    """The mean over samples of scores without noise is the loss without samples."""
     plain = {
         ks.GumbelApproxNDCGLoss: ks.ApproxNDCGLoss(0.1),
         ks.YetiLogisticLoss: ks.RankNetLoss(
@@ -126,11 +117,6 @@ def test_samples():
         without = cls(num_samples=3, noise_scale=0.0, reduction=NONE)
         quiet = loss.from_config({**loss.get_config(), "reduction": "none"})
         np.testing.assert_allclose(without(LABELS, SCORES), quiet(LABELS, SCORES), rtol=1e-9, atol=1e-12)
-        values = []
-        for _ in range(2):
-            tf.random.set_seed(7)
-            values.append(cls(seed=1, reduction=NONE)(LABELS, SCORES).numpy())
-        np.testing.assert_array_equal(*values)
     certain = np.float64([[40.0, 0.0, 20.0, 10.0]])
     found = ks.CoupledRankDistilLoss(2.0, k=2)(certain, SCORES[:1, :4])
     assert float(found) == pytest.approx(float(ks.PlackettLuceLoss(k=2, tau=2.0)(certain, SCORES[:1, :4])))

@@ -1,7 +1,6 @@
 """The NDCG losses beside NDCG itself, TF-Ranking and what their papers say of them."""
 
 import itertools
-import types
 
 import numpy as np
 import pytest
@@ -129,47 +128,6 @@ def test_samples_of_a_warm_sort_are_normalized():
     for own in ({}, {"method": "soft_sort", "k": 2}, {"num_iterations": 0, "hard": True}):
         plain = ks.NeuralNDCGLoss(**{**arguments, "stochastic": False}, **own)(labels, scores)
         np.testing.assert_allclose(ks.NeuralNDCGLoss(**arguments, **own)(labels, scores), plain, rtol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jit_compile", [None, True])
-def test_each_call_draws_anew(jit_compile):
-    labels, scores = np.float32([[2, 1, 0]] * 4), np.zeros((4, 3), "float32")
-    loss = tf.function(stochastic(num_samples=2).__call__, jit_compile=jit_compile)
-    values = np.stack([loss(labels, scores).numpy() for _ in range(4)])
-    assert len(np.unique(values, axis=0)) == 4
-    assert len(np.unique(values, axis=1)) > 1  # lists do not share their noise
-
-
-@pytest.mark.slow
-def test_a_seed_repeats_the_noise():
-    labels, scores = np.float32([[2, 1, 0]] * 8), np.zeros((8, 3), "float32")
-
-    def two_calls(seed, start):
-        tf.random.set_seed(start)
-        loss = tf.function(stochastic(num_samples=2, seed=seed).__call__)
-        return np.stack([loss(labels, scores), loss(labels, scores)])
-
-    first = two_calls(3, 1)
-    np.testing.assert_array_equal(two_calls(3, 1), first)
-    assert not np.array_equal(two_calls(4, 1), first)
-    assert not np.array_equal(two_calls(3, 2), first)
-
-
-def test_more_samples_vary_less():
-    labels, scores = np.float32([[2, 1, 0]] * 200), np.zeros((200, 3), "float32")
-    few, many = (np.std(stochastic(num_samples=count)(labels, scores)) for count in (1, 16))
-    assert few / many == pytest.approx(4, rel=0.3)
-
-
-def test_replicas_draw_apart(monkeypatch):
-    drawn = []
-    for replica in (0, 1):
-        context = types.SimpleNamespace(replica_id_in_sync_group=tf.constant(replica))
-        monkeypatch.setattr(tf.distribute, "get_replica_context", lambda context=context: context)
-        tf.random.set_seed(1)
-        drawn.append(stochastic(seed=5)(np.float32([[2, 1, 0]]), np.zeros((1, 3), "float32")).numpy())
-    assert not np.array_equal(*drawn)
 
 
 @pytest.mark.parametrize("largest", [1e-5, 1.0, 4.0, 300.0, 1e6])

@@ -1,7 +1,6 @@
 """Pairwise losses and lambda weights against loops over the pairs of one list."""
 
 import functools
-import json
 
 import numpy as np
 import pytest
@@ -63,49 +62,18 @@ def ndcg_swaps(labels, scores):
     return np.abs(np.subtract.outer(gains, gains)) * np.abs(np.subtract.outer(discounts, discounts)) / ideal
 
 
-@pytest.mark.parametrize("case", ["version 2", "functions"])
-def test_a_lambda_weight_in_a_config(case):
-    subject, arguments = CASES[case]
-    loss = subject.cls(**arguments)
-    again = subject.cls.from_config(json.loads(json.dumps(loss.get_config())))
-    assert again.get_config() == loss.get_config()
-    assert float(again(LABELS, SCORES)) == float(loss(LABELS, SCORES))
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"metric": "err"}, ValueError, "metric must be one of .* got 'err'"),
         ({"metric": "label_diff", "k": 2}, ValueError, r"k needs a lambda_weight of .* got 'label_diff' and 2"),
         ({"metric": "mrr", "gain": "linear"}, ValueError, r"gain needs a lambda_weight of \['dcg', 'ndcg'\]"),
         ({"metric": "map", "version": 2}, ValueError, "version needs a lambda_weight of"),
-        ({"metric": "ndcg", "version": 3}, ValueError, "version must be 1 or 2, got 3"),
         ({"metric": "ndcg", "version": 2, "smooth_fraction": 0.5}, ValueError, "smooth_fraction must be None with ver"),
-        ({"metric": "ndcg", "discount": "ln"}, ValueError, "discount must be one of .* got 'ln'"),
-        ({"metric": "ndcg", "k": 0}, ValueError, "k must be at least 1, got 0"),
-        ({"metric": "ndcg", "k": 1.5}, TypeError, r"k must be an integer, got 1\.5"),
-        ({"metric": "ndcg", "gain": "log"}, ValueError, r"gain must be one of .* got 'log'"),
-        ({"metric": "dcg", "smooth_fraction": 1.5}, ValueError, r"smooth_fraction must be at most 1, got 1\.5"),
-        ({"metric": "dcg", "smooth_fraction": -1}, ValueError, "smooth_fraction must be at least 0.* got -1"),
         ({"metric": "map", "discount": "log2"}, ValueError, "discount needs a lambda_weight"),
         ({"metric": "map", "smooth_fraction": 0.5}, ValueError, "smooth_fraction needs a lambda_weight"),
-        ({"metric": "ndcg", "neighbors_only": 1}, TypeError, "neighbors_only must be True or False, got 1"),
-        ({"metric": "map", "min_label": "1"}, TypeError, "min_label must be a number, got '1'"),
         ({"metric": "precision"}, ValueError, "k must be given with lambda_weight='precision', got None"),
     ],
 )
 def test_bad_lambda_weights(arguments, error, message):
     with pytest.raises(error, match=message):
         LambdaWeight(**arguments)
-
-
-@pytest.mark.parametrize("cls", COSTS)
-def test_bad_arguments(cls):
-    with pytest.raises(ValueError, match="tau must be positive and finite, got 0"):
-        cls(0)
-    with pytest.raises(ValueError, match=r"normalization must be one of .* got 'mean'"):
-        cls(normalization="mean")
-    with pytest.raises(ValueError, match="k must be given with lambda_weight='precision', got None"):
-        cls(lambda_weight="precision")
-    with pytest.raises(ValueError, match="weights must not be negative"):
-        cls()(LABELS, SCORES, -WEIGHTS)

@@ -192,28 +192,6 @@ def test_dtypes(case):
         assert tape.gradient(value, scores).dtype == dtype
 
 
-COMMON = [
-    ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
-]
-BAD = [
-    *((cls, *bad) for cls in LOSSES for bad in COMMON),
-    *((cls, {"tau": 0}, ValueError, "tau must be positive and finite, got 0") for cls in LOSSES if cls in WITH_TAU),
-    *((cls, {"tau": "1"}, TypeError, "tau must be a number, got '1'") for cls in LOSSES if cls in WITH_TAU),
-    (
-        ks.ApproxNDCGLoss,
-        {"gain": "square"},
-        ValueError,
-        r"gain must be one of \['exponential', 'linear'\], got 'square'",
-    ),
-]
-
-
-@pytest.mark.parametrize(("cls", "arguments", "error", "message"), BAD)
-def test_bad_arguments(cls, arguments, error, message):
-    with pytest.raises(error, match=message):
-        cls(**arguments)
-
-
 @each_loss
 def test_bad_predictions(cls):
     with pytest.raises(ValueError, match=r"y_pred must be scores \[batch, n\] or .*, got shape \(3, 4, 4\)"):

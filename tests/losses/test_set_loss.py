@@ -368,7 +368,6 @@ def test_fit_with_layers():
     ("call", "error", "message"),
     [
         (lambda: boxes_loss(layer_axis=2), ValueError, "layer_axis must be None, 0 or 1, got 2"),
-        (lambda: boxes_loss(layer_axis="first"), TypeError, "layer_axis must be an integer"),
         (
             lambda: ks.SetLoss(cases.squared_distances, cases.squared_errors, layer_axis=0)(
                 np.ones([2, 3]), np.ones([2, 3])
@@ -426,10 +425,6 @@ def test_half_precision_and_integer_targets():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"pair_cost": 3}, TypeError, "pair_cost must be a function, got 3"),
-        ({"unmatched_loss": "mse"}, TypeError, "unmatched_loss must be a function, got 'mse'"),
-        ({"target_mask": 3}, TypeError, "target_mask must be a function, got 3"),
-        ({"normalization": "boxes"}, ValueError, "normalization must be one of .*got 'boxes'"),
         (
             {"target_mask": "labels"},
             ValueError,
@@ -475,41 +470,6 @@ def test_errors_of_inputs(y_true, y_pred, weight, error, message):
         ks.SetLoss(cases.squared_distances, cases.squared_errors)(y_true, y_pred, weight)
 
 
-# Training: one tensor on either side, [box, class] and [box, logits].
-@register
-def split_targets(t):
-    return {"boxes": t[..., :2], "classes": tf.cast(t[..., 2], tf.int32)}
-
-
-@register
-def split_predictions(p):
-    return {"boxes": p[..., :2], "classes": p[..., 2:]}
-
-
-@register
-def flat_pair_cost(t, p):
-    return pair_cost(split_targets(t), split_predictions(p))
-
-
-@register
-def flat_matched_loss(t, p):
-    return matched_loss(split_targets(t), split_predictions(p))
-
-
-@register
-def flat_unmatched_loss(p):
-    return unmatched_loss(split_predictions(p))
-
-
-@register
-def class_column(t):
-    return t[..., 2]
-
-
-def flat_loss():
-    return ks.SetLoss(flat_pair_cost, flat_matched_loss, flat_unmatched_loss, target_mask=class_column)
-
-
 def data():
     boxes, classes, *_ = sets(batch=16)
     inputs = np.concatenate([boxes.reshape(16, -1), classes], axis=1).astype("float32")
@@ -535,34 +495,6 @@ def check_training(model, x, y, loss, direct, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "jit_compile"),
-    [
-        ("mixed_bfloat16", False),
-        pytest.param("mixed_float16", True, marks=pytest.mark.nightly),
-        pytest.param("float32", True, marks=pytest.mark.nightly),
-    ],
-)
-def test_fit_with_one_tensor_and_save(policy, jit_compile, tmp_path):
-    x, boxes, classes = data()
-    y = np.concatenate([boxes, classes[..., None]], axis=-1).astype("float32")
-    try:
-        keras.mixed_precision.set_global_policy(policy)
-        inputs = keras.Input((x.shape[1],))
-        model = keras.Model(inputs, keras.layers.Concatenate(dtype="float32")([*outputs(inputs).values()]))
-    finally:
-        keras.mixed_precision.set_global_policy("float32")
-    check_training(model, x, y, flat_loss(), lambda found: flat_loss()(y, found), jit_compile=jit_compile)
-    if policy == "mixed_float16":
-        return  # Keras does not load the optimizer that scales losses
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    found = model(x)
-    assert float(again.loss(y, found)) == float(flat_loss()(y, found))
-    assert again.loss.get_config() == flat_loss().get_config()
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not models.IS_KERAS_3, reason="Keras 2 hands each tensor of a nest to the loss by itself")
 def test_fit_with_a_dictionary_under_one_name():
     x, boxes, classes = data()
@@ -575,25 +507,6 @@ def test_fit_with_a_dictionary_under_one_name():
         return boxes_loss()(y["objects"], found["objects"], weights)
 
     check_training(model, x, y, {"objects": boxes_loss()}, direct, sample_weight=weights)
-
-
-class Detector(keras.Model):
-    """A model with a loss of its dictionary of outputs, on either Keras."""
-
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, **_):
-        return boxes_loss()(y, y_pred, sample_weight)
-
-
-@pytest.mark.nightly
-def test_compute_loss_with_dictionaries():
-    x, boxes, classes = data()
-    inputs = keras.Input((x.shape[1],))
-    model = Detector(inputs, outputs(inputs))
-    y = {"boxes": boxes, "classes": classes}
-    model.compile(keras.optimizers.Adam(0.03))
-    before = float(boxes_loss()(y, model(x)))
-    model.fit(x, y, epochs=12, batch_size=16, verbose=0)
-    assert float(boxes_loss()(y, model(x))) < 0.5 * before
 
 
 def test_int64_is_no_part_of_a_compiled_set_loss():

@@ -394,20 +394,6 @@ def test_no_dtype(dtype):
         ks.RankNetLoss(dtype=dtype)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"lists": "columns"}, r"lists must be one of \['batch', 'groups', 'rows'\], got 'columns'"),
-        ({"padding": "zero"}, r"padding must be one of \['nan_labels', 'negative_labels'\] or None, got 'zero'"),
-        ({"dtype": "int32"}, "dtype must be floating-point, got 'int32'"),
-    ],
-)
-@each_loss
-def test_bad_arguments(cls, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        cls(**arguments)
-
-
 @pytest.mark.parametrize("fill", [np.nan, np.inf, -np.inf, 3e38])
 def test_padding_of_any_number_reaches_no_gradient_of_scores_in_deviations(fill):
     labels = tf.constant([[2.0, 0.0, 1.0, -1.0], [1.0, 0.0, 2.0, 0.0]])
