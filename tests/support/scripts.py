@@ -1,4 +1,4 @@
-"""Checks of scripts that print tables and write their rows, in benchmarks and experiments."""
+"""Checks of scripts that print tables and write their rows, in benchmarks."""
 
 import json
 import subprocess
