@@ -58,8 +58,6 @@ def test_in_a_model():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ks.Bilinear(0), ValueError, "units must be at least 1, got 0"),
-        (lambda: ks.Bilinear(1.5), TypeError, "units must be an integer, got 1.5"),
         (lambda: ks.Bilinear(2)(tf.ones([2, 3])), ValueError, "inputs must be a pair of tensors"),
         (
             lambda: ks.Bilinear(2)((tf.keras.Input((3,)), tf.keras.Input((None,)))),

@@ -84,23 +84,6 @@ def test_what_is_not_finite_shows():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
-        ({"tau": -1}, ValueError, "tau must be positive and finite, got -1"),
-        ({"method": "bubble"}, ValueError, "method must be one of .*, got 'bubble'"),
-        ({"distance": "l1"}, ValueError, "distance must be one of .*, got 'l1'"),
-        ({"stochastic": 1}, TypeError, "stochastic must be True or False, got 1"),
-        ({"num_samples": 0}, ValueError, "num_samples must be at least 1, got 0"),
-        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        ks.DkNNLayer(**{"k": 2, **arguments})
-
-
-@pytest.mark.parametrize(
     ("shapes", "message"),
     [
         ([(3, 2)], r"the input must be queries \[batch, q, d\] and candidates"),

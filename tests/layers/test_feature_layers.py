@@ -137,22 +137,6 @@ def test_more_heads_and_layers_have_more_weights(option):
 
 
 @pytest.mark.default_stack_only
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"num_heads": 0}, ValueError, "num_heads must be at least 1, got 0"),
-        ({"head_size": 0}, ValueError, "head_size must be at least 1, got 0"),
-        ({"num_layers": 1.5}, TypeError, "num_layers must be an integer, got 1.5"),
-        ({"dropout": 1}, ValueError, "dropout must be at least 0 and below 1, got 1"),
-        ({"input_noise_stddev": 0.0}, ValueError, "input_noise_stddev must be positive and finite, got 0.0"),
-    ],
-)
-def test_errors_of_attention(options, error, message):
-    with pytest.raises(error, match=message):
-        ks.DocumentInteractionAttention(**{**OPTIONS, **options})
-
-
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("shape", [(4, 5), (4, 5, None)])
 def test_attention_needs_features(shape):
     with pytest.raises(ValueError, match=r"features must have shape \[batch, n, d\] with a known d, got \(4, 5"):

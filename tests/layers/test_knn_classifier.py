@@ -306,13 +306,7 @@ def test_config_holds_the_sizes(case):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
-        ({"num_classes": 0}, ValueError, "num_classes must be at least 1, got 0"),
-        ({"votes": "rank"}, ValueError, "votes must be one of .*, got 'rank'"),
         ({"votes": "distance", "distance": "dot"}, ValueError, "votes must be 'count' with distance='dot'"),
-        ({"distance": "l1"}, ValueError, "distance must be one of .*, got 'l1'"),
-        ({"block_size": 0}, ValueError, "block_size must be at least 1, got 0"),
-        ({"approximate": 1}, TypeError, "approximate must be True or False, got 1"),
         ({"num_references": 5}, TypeError, "dimension must be an integer, got None"),
         ({"num_references": 5, "dimension": 2}, ValueError, "num_classes must be given with num_references, got None"),
         ({"num_references": 2, "dimension": 2, "num_classes": 2}, ValueError, "k must be at most .*, 2, got 3"),
