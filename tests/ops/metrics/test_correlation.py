@@ -61,8 +61,6 @@ def test_numbers_without_an_order(name):
     ("arguments", "error", "message"),
     [
         ({"second": [1.0, 2.0]}, ValueError, r"second must have the shape of first, \(3,\), got \(2,\)"),
-        ({"first": ["a", "b", "c"]}, TypeError, "first must"),
-        ({"mask": [1.0, 0.0, 1.0]}, TypeError, "mask must be bool"),
         ({"mask": [True, False]}, ValueError, "mask must have the shape of first"),
     ],
 )

@@ -3,27 +3,14 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.cases import objects
 
 import keras_softsort as ks
-from keras_softsort._keras.options import own_arguments
 from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.core.tracing import number_of_traces
 from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lists import finite
 
 SCORES, LABELS = tf.constant([[0.3, 0.9, 0.4]]), tf.constant([[0.0, 2.0, 1.0]])
-
-
-@pytest.mark.parametrize(
-    "case", objects.first_of_class([case for case in objects.LOSSES if issubclass(case.cls, OperatorLoss)]), ids=str
-)
-def test_every_option_of_a_loss_has_a_rule(case):
-    options = own_arguments(case.cls)
-    case.cls._operator.check(**options)
-    for name in options:
-        with pytest.raises((TypeError, ValueError), match=f"^{name}.* must .*got "):
-            case.cls._operator.check(**{**options, name: object()})
 
 
 def test_a_loss_has_no_rules_for_names_that_its_operator_does_not_declare():
