@@ -23,9 +23,14 @@ if not EVERYTHING:  # before TensorFlow reads it: what XLA compiles here runs on
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.autograph.core import config as autograph
 from tensorflow.python.eager import context
 
 from keras_softsort.ops.core import tracing
+
+# The package has no control flow of tensors. A `tf.function` of a test would spend most of its time in converting it.
+if not EVERYTHING:
+    autograph.CONVERSION_RULES = (autograph.DoNotConvert("keras_softsort"), *autograph.CONVERSION_RULES)
 
 # One process a core runs these tests, most of them tracing and compiling; TensorFlow's pools would fight over cores.
 tf.config.threading.set_intra_op_parallelism_threads(1)
