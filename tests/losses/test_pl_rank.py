@@ -126,8 +126,7 @@ def test_what_is_no_number_spoils_its_own_list_alone(where, what):
     np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), np.arange(4) == 1)
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1000.0, 1e9])
-@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize(("spread", "k"), [(0.0, None), (1.0, None), (1.0, 3), (30.0, 3), (1e9, None)])
 def test_compared_pairs_give_the_values_of_orders(spread, k):
     generator = np.random.default_rng(0)
     scores = np.float32(spread * generator.normal(size=(6, 9)))
@@ -149,6 +148,7 @@ def test_compared_pairs_give_the_values_of_orders(spread, k):
         np.testing.assert_allclose(by_pairs, by_order, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_short_lists_of_a_tpu_hold_no_float64():
     def step(scores):
         with tf.GradientTape() as tape:

@@ -509,6 +509,7 @@ def test_fit_with_a_dictionary_under_one_name():
     check_training(model, x, y, {"objects": boxes_loss()}, direct, sample_weight=weights)
 
 
+@pytest.mark.slow
 def test_int64_is_no_part_of_a_compiled_set_loss():
     def losses(targets, predictions):
         def square(y, x):
