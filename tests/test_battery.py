@@ -1,6 +1,5 @@
 """The contract of every Keras object of the package, whatever it computes."""
 
-import json
 import pathlib
 import warnings
 
@@ -9,11 +8,10 @@ import pytest
 import tensorflow as tf
 from support import models
 from support.cases import objects
-from support.cases.keras_case import LayerCase, LossCase, constructor_arguments
+from support.cases.keras_case import LayerCase, LossCase
 from support.processes import json_from
 
 import keras_softsort as ks
-from keras_softsort._keras import options
 
 pytestmark = pytest.mark.slow
 
@@ -57,28 +55,6 @@ def repeat_noise(case):
     """Draw the same numbers after each call, where any are drawn."""
     if case.draws_noise:
         tf.random.set_seed(0)
-
-
-@pytest.mark.parametrize("case", objects.ALL, ids=str)
-def test_config_round_trip(case):
-    made = case.make()
-    config = made.get_config()
-    assert set(constructor_arguments(case.cls)) <= set(config)
-    for name, value in case.arguments.items():
-        assert config[name] == options.written_option(value)
-    again = case.cls.from_config(json.loads(json.dumps(config)))
-    assert type(again) is case.cls
-    assert again.get_config() == config
-
-
-@loss_cases
-def test_reduction_none_round_trips(case):
-    config = case.cls(**{**case.arguments, "reduction": models.NO_REDUCTION}).get_config()
-    loss = case.cls.from_config(json.loads(json.dumps(config)))
-    x, y = models.features(3, 4)
-    assert loss(case.labels(y), models.features_model("functional", *case.predictors())(x)).shape == (
-        case.arguments.get("num_queries", 3),
-    )
 
 
 LOAD = """

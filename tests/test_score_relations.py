@@ -1,4 +1,4 @@
-"""Changes that leave ranking operators, losses and metrics alone: offsets, scales, one item far away."""
+"""Changes that leave ranking operators, losses and metrics alone: offsets, scales, equal scores."""
 
 import numpy as np
 import pytest
@@ -14,15 +14,6 @@ from keras_softsort.ops.sorting import methods
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
 METRICS = {case.cls: case for case in reversed(objects.METRICS)}
-LONG = {
-    "ndcg": {},
-    "dcg": {},
-    "average_relevance_position": {},
-    "mean_average_precision": {},
-    "ordered_pair_accuracy": {},
-    "precision": {"k": 60_000},
-    "recall": {"k": 60_000},
-}
 
 
 @pytest.mark.parametrize("cls", METRICS, ids=lambda cls: cls.__name__)
@@ -41,15 +32,6 @@ def test_metrics_refuse_negative_weights(cls):
             update(tf.constant(weights))
 
 
-@pytest.mark.traced_eagerly
-@pytest.mark.parametrize("name", LONG)
-def test_long_lists_keep_their_digits(name, rng):
-    scores, labels = rng.normal(size=[1, 70_000]).astype("float32"), rng.integers(0, 4, [1, 70_000])
-    operator = getattr(ops, name)
-    wanted = operator(tf.constant(scores, tf.float64), labels, **LONG[name])
-    np.testing.assert_allclose(operator(scores, labels, **LONG[name]), wanted, rtol=1e-6)
-
-
 LABELS = np.float32([[3, 2, 1, 1, 0, 0]])
 SCORES = np.array([[0.25, 2.03125, -1.0625, 0.515625, 0.484375, -0.25]])
 # Losses of one score per item.
@@ -64,26 +46,6 @@ def outcome(function, scores, mode="op_by_op", dtype="float32"):
     weights = np.asarray(fixed_weights(tuple(shape)), dtype)
     value, (gradient,) = modes.run(mode, lambda given, _: function(given), [tf.constant(scores, dtype)], weights)
     return value.numpy(), gradient.numpy()
-
-
-def with_first(score):
-    return np.where(np.arange(SCORES.shape[1]) == 0, score, SCORES)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", LOSSES)
-def test_one_item_far_away_does_not_change_the_gradient_of_the_others(name, mode):
-    dtype = "float32" if "seed" in LOSSES[name].call else "float64"  # the noise depends on it
-    for sign in (1, -1):
-        near, farther = (
-            outcome(lambda s: LOSSES[name].of(s, LABELS), with_first(sign * far), dtype=dtype)[1][:, 1:]
-            for far in (1e3, 2e3)
-        )
-        if not np.allclose(near, farther, rtol=1e-6, atol=1e-9):
-            continue  # The others feel how far it is.
-        for far in (1e8, 1e17, 1e30):
-            _, gradient = outcome(lambda s: LOSSES[name].of(s, LABELS), with_first(sign * far), mode)
-            np.testing.assert_allclose(gradient[:, 1:], near, rtol=1e-4, atol=2e-6, err_msg=f"{sign * far}")
 
 
 @pytest.mark.parametrize("name", CLASSES)
