@@ -84,7 +84,11 @@ def test_programs_run_and_formulas_give_the_same_numbers(name):
 
 
 def test_programs_are_exported(script, tmp_path):
-    script("export").main([str(tmp_path), "--programs", "soft_sort", "ndcg", "--shapes", "2x8"])
+    for more in ([], ["--formulas"]):
+        names = {path.name for path in tmp_path.iterdir()}
+        script("export").main([str(tmp_path), "--programs", "soft_sort", "ndcg", "--shapes", "2x8", *more])
+    assert names == {"soft_sort-2x8-gpu", "ndcg-2x8-gpu"}
+    assert {path.name for path in tmp_path.iterdir()} - names == {"soft_sort-2x8-formula-gpu", "ndcg-2x8-formula-gpu"}
     assert (tmp_path / "soft_sort-2x8-gpu" / "program.hlo").stat().st_size > 1000
     with np.load(tmp_path / "soft_sort-2x8-gpu" / "arrays.npz") as arrays:
         assert [arrays[name].shape for name in ("input_0", "output_0", "output_1")] == [(2, 8), (2, 8, 8), (2, 8)]
@@ -194,12 +198,6 @@ def test_ratios_have_a_floor(script):
     (row,) = script("comparison").beside(rows)
     assert row["TPU, us"] == "40 / 2.0"
     assert [each["TPU, us / formula's"] for each in script("comparison").means(rows)] == [None, None]
-
-
-def test_formulas_are_exported_if_asked_for(script, tmp_path):
-    script("export").main([str(tmp_path), "--programs", "soft_sort", "ndcg", "--shapes", "2x8", "--formulas"])
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {f"{name}-2x8{formula}-gpu" for name in ("soft_sort", "ndcg") for formula in ("", "-formula")}
 
 
 def test_products_are_exported_in_float32_if_asked_for(script, tmp_path):

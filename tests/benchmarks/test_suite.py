@@ -18,6 +18,12 @@ pytestmark = pytest.mark.default_stack_only
 SUITE = Path(__file__).parents[2] / "benchmarks" / "suite"
 
 
+@pytest.fixture(autouse=True)
+def _scripts_are_importable(monkeypatch):
+    for folder in (SUITE.parent / "tools", SUITE):
+        monkeypatch.syspath_prepend(str(folder))
+
+
 def run_suite(folder, *arguments):
     command = [sys.executable, str(SUITE), "--quick", "--no-peers", *arguments, "--output", str(folder)]
     subprocess.run(command, check=True, capture_output=True, text=True)
@@ -25,27 +31,17 @@ def run_suite(folder, *arguments):
 
 
 @pytest.mark.nightly
-def test_suite_runs(tmp_path):
-    found = run_suite(tmp_path, "--operators", "RankNetLoss", "--sizes", "2x8", "--no-memory")
-    assert {"commit", "date", "machine", "versions", "command"} <= set(found)
-    ours = [record for record in found["records"] if record["candidate"] == "ours"]
-    assert [(record["operator"], record["mode"]) for record in ours] == [
-        ("RankNetLoss", mode) for mode in ("TF", "XLA")
-    ]
-    assert all(record["seconds"] > 0 and record["difference"] < 1e-5 for record in ours)
-    table = (tmp_path / "suite.md").read_text()
-    assert "| RankNetLoss | 2x8 | ours | TF |" in table
-
-
-@pytest.mark.nightly
 def test_suite_runs_all_operators(tmp_path):
-    records = run_suite(tmp_path, "--sizes", "2x16", "1x1000")["records"]
-    assert not [record for record in records if "failed" in record]
+    found = run_suite(tmp_path, "--sizes", "2x16", "1x1000")
+    assert {"commit", "date", "machine", "versions", "command"} <= set(found)
+    assert not [record for record in found["records"] if "failed" in record]
+    ours = [each for each in found["records"] if (each["operator"], each["candidate"]) == ("RankNetLoss", "ours")]
+    assert {record["mode"] for record in ours} == {"TF", "XLA"}
+    assert all(record["seconds"] > 0 and record["difference"] < 1e-5 for record in ours)
+    assert "| RankNetLoss | 2x16 | ours | TF |" in (tmp_path / "suite.md").read_text()
 
 
-def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
-    for folder in (SUITE.parent / "tools", SUITE):
-        monkeypatch.syspath_prepend(str(folder))
+def test_every_operator_of_the_suite_runs_on_its_data():
     operators = importlib.import_module("operators")
     tf.config.run_functions_eagerly(True)
     for name, operator in operators.OPERATORS.items():
@@ -54,9 +50,7 @@ def test_every_operator_of_the_suite_runs_on_its_data(monkeypatch):
     tf.config.run_functions_eagerly(False)
 
 
-def test_the_models_of_first_steps_have_the_loss_of_the_formula(monkeypatch):
-    for folder in (SUITE.parent / "tools", SUITE):
-        monkeypatch.syspath_prepend(str(folder))
+def test_the_models_of_first_steps_have_the_loss_of_the_formula():
     first_step = importlib.import_module("first_step")
     random = np.random.default_rng(0)
     labels, scores = (tf.constant(random.normal(size=(4, 7)) + 5, tf.float32) for _ in range(2))
@@ -68,8 +62,6 @@ def test_the_models_of_first_steps_have_the_loss_of_the_formula(monkeypatch):
 @pytest.mark.parametrize(("commit", "kept"), [("abc+", [1]), ("xyz", [])])
 def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
     """The second run sees a changed file: the results of the first."""
-    for folder in (SUITE.parent / "tools", SUITE):
-        monkeypatch.syspath_prepend(str(folder))
     spec = importlib.util.spec_from_file_location("suite_of_all", SUITE / "__main__.py")
     suite = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(suite)
@@ -79,8 +71,6 @@ def test_short_lists_go_on_at_their_commit(monkeypatch, tmp_path, commit, kept):
 
 
 def test_each_framework_runs_alone_and_each_candidate_of_one_that_ends_has_a_record(monkeypatch):
-    for folder in (SUITE.parent / "tools", SUITE):
-        monkeypatch.syspath_prepend(str(folder))
     measure, peers = importlib.import_module("measure"), importlib.import_module("peers")
     kept = [peers.Peer(name, modes, abs) for name, modes in [("ours", ("TF", "XLA")), ("both", ("TF", "jax"))]]
     monkeypatch.setattr(measure, "fitting", lambda *_: (kept, []))
@@ -98,8 +88,7 @@ def test_each_framework_runs_alone_and_each_candidate_of_one_that_ends_has_a_rec
     assert found == [(name, mode, "ended") for group in groups for name, modes in group for mode in modes]
 
 
-def test_the_page_of_short_lists_keeps_the_stacks_apart(monkeypatch):
-    monkeypatch.syspath_prepend(str(SUITE))
+def test_the_page_of_short_lists_keeps_the_stacks_apart():
     short_lists = importlib.import_module("short_lists")
     where = {"operator": "RankNetLoss", "batch": 64, "size": 16}
 
@@ -136,8 +125,7 @@ def has(*sentences, page="README.md"):
     return [sentence for sentence in sentences if sentence not in text] == []
 
 
-def test_records_keep_what_the_page_shows(monkeypatch):
-    monkeypatch.syspath_prepend(str(SUITE))
+def test_records_keep_what_the_page_shows():
     short_lists = importlib.import_module("short_lists")
     who = {"operator": "soft_sort", "batch": 2, "size": 5, "candidate": "ours", "mode": "TF"}
     seconds = {"seconds": 1 / 3, "first call": 2 / 3, "quartiles": [0.3, 0.4], "runs": 5}
@@ -146,8 +134,7 @@ def test_records_keep_what_the_page_shows(monkeypatch):
     assert short_lists.shown({**step, **seconds}) == {**step, "first call": 0.666667}
 
 
-def test_the_readme_has_the_figures_of_the_short_lists(monkeypatch):
-    monkeypatch.syspath_prepend(str(SUITE))
+def test_the_readme_has_the_figures_of_the_short_lists():
     short_lists = importlib.import_module("short_lists")
     cells = short_lists.ratios(results("short_lists")["records"])
     mean = geometric_mean(cells.values())

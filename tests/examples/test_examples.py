@@ -55,7 +55,7 @@ def test_is_one_file_that_can_be_copied(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_help_says_how_long_it_takes(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [f"examples/{name}.py", "--help"])
-    with pytest.raises(SystemExit, match="^0$"):
+    with pytest.raises(SystemExit, match=r"^0$"):
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     text = capsys.readouterr().out
     assert f"python examples/{name}.py" in text
