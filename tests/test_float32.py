@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from support import modes
 from support.cases import objects, operators
-from support.gradients import central_differences, fixed_weights, tape_gradients
+from support.gradients import central_differences, fixed_weights
 
 from keras_softsort import ops
 
@@ -25,13 +25,12 @@ LABELS = {
 
 
 MODES = {"unknown_shape": SHAPES, "traced": SHAPES[1:2], "xla": SHAPES[:1]}
-# XLA is the same program on both stacks.
 IN_MODES = pytest.mark.parametrize(
     "mode",
     [
         pytest.param("unknown_shape", marks=pytest.mark.nightly),
-        "traced",
-        pytest.param("xla", marks=pytest.mark.default_stack_only),
+        pytest.param("traced", marks=pytest.mark.slow),
+        "xla",
     ],
 )
 # An operator with each method and power, once.
@@ -39,6 +38,8 @@ SORTING = {str(case): case for case in operators.FEW}
 OTHERS = {
     each.name: each for each in reversed(operators.OPERATIONS) if each.name not in LOSSES and not each.matrix_free
 }
+# XLA takes seconds to compile their loops; their own tests compile each of them, too.
+ITERATED = {"sinkhorn_divergence", "set_loss", "match", "transport_cost", "linear_assignment", "gumbel_sinkhorn"}
 
 
 @functools.cache
@@ -120,22 +121,22 @@ def value_and_gradients(operation):
     """A function of the operation's tensors: the values, and the gradients of their weighted sums."""
 
     def run(*tensors):
-        def flat(*inputs):
-            return tf.concat([tf.reshape(tf.cast(each, tf.float32), [-1]) for each in values(*inputs)], axis=0)
-
-        def values(*inputs):
-            return tf.nest.flatten(operation.function(*inputs))
-
-        weights = tf.cos(tf.range(tf.size(flat(*tensors)), dtype=tf.float32))
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            values = tf.nest.flatten(operation.function(*tensors))
+            flat = tf.concat([tf.reshape(tf.cast(each, tf.float32), [-1]) for each in values], axis=0)
         if operation.forward_only:
-            return flat(*tensors), []
-        return tape_gradients(flat, list(tensors), weights)
+            return flat, []
+        weights = tf.cos(tf.range(tf.size(flat), dtype=tf.float32))
+        return flat, tape.gradient(flat, list(tensors), weights)
 
     return run
 
 
 @IN_MODES
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ITERATED else []) for name in OTHERS]
+)
 def test_others(name, mode):
     """The values op by op are compared with oracles elsewhere."""
     run, tensors = value_and_gradients(OTHERS[name]), [tf.constant(each) for each in OTHERS[name].tensors]
