@@ -91,7 +91,7 @@ BY_VALUE = {
 def test_a_scale_and_an_offset_change_nothing_in_deviations(name, mode):
     function = SORTING.get(name) or BY_VALUE[name]
     value, gradient = outcome(function, SCORES, dtype="float64")
-    for factor, offset in ((1e-30, 0), (1e-21, 0), (1e15, 0), (1e25, 0), (1, 4096)):
+    for factor, offset in ((1e-30, 0), (1e25, 0), (1, 4096)):
         found, slopes = outcome(function, factor * SCORES + offset, mode)
         if name in BY_VALUE:
             found, slopes = (found - offset) / factor, slopes / factor

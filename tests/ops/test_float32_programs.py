@@ -65,19 +65,17 @@ def program(function, scores=SCORES):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", OPERATORS.values(), ids=OPERATORS)
-def test_no_float64(function):
-    assert program(function).count("f64[") == 0
+@pytest.mark.parametrize(
+    ("function", "scores"),
+    [(each, SCORES) for each in OPERATORS.values()] + [(each, LONG) for each in OF_LONG.values()],
+    ids=[*OPERATORS, *(f"{name} of a thousand items" for name in OF_LONG)],
+)
+def test_no_float64(function, scores):
+    assert program(function, scores).count("f64[") == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", OF_LONG.values(), ids=OF_LONG)
-def test_no_float64_for_a_thousand_items(function):
-    assert program(function, LONG).count("f64[") == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["gpu", "tpu"])
+@pytest.mark.parametrize("target", ["gpu", pytest.param("tpu", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("function", OF_MANY.values(), ids=OF_MANY)
 def test_no_float64_for_many_lists_on_accelerators(function, target):
     with lowering_for(target):
