@@ -35,7 +35,8 @@ class NDCG(RankingMetric):
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged, of at least 0; by default, others are padding.
-      y_pred: scores of such a shape, as a `Dense(1)` per item gives them.
+      y_pred: scores of such a shape, as a `Dense(1)` per item gives them. An item with the score -inf was not retrieved;
+        see `ops.ndcg`.
       sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item), not
         negative. Weights of items multiply the gains, and a list weighs `sum w g / sum g`, or without gain the mean
         weight of its items. Items of weight 0 are left out.

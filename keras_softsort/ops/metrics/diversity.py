@@ -47,7 +47,8 @@ def alpha_dcg(
     topic. The more often a topic has come before, the less it adds. See `AlphaDCG` for its use.
 
     Args:
-      scores: `[..., n]` floating-point, which may be infinite. Items with equal scores keep the order of the list.
+      scores: `[..., n]` floating-point. Items with equal scores keep the order of the list. An item with the score -inf
+        was not retrieved, and adds nothing.
       labels: `[..., n, topics]`, 1 if the item covers the topic, else 0. Labels below 0 count as 0.
       k, discount, mask: as in `ndcg`.
       alpha: how much of its gain a topic loses each time it is covered, at least 0 and below 1.
@@ -77,8 +78,8 @@ def alpha_dcg(
 @per_list(can_be_ranked)
 def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
     """The alpha-DCG of each list."""
-    order = ranked_lists(lists, "position").order
-    covered = lists.only_valid(tf.nn.relu(topics))
+    ranked = ranked_lists(lists, "position")
+    order, covered = ranked.order, ranked.of_retrieved(lists.only_valid(tf.nn.relu(topics)))
     sorted_topics = take(covered, order)
     before = tf.cumsum(sorted_topics, axis=1, exclusive=True)
     gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - options.alpha, before.dtype), before), axis=-1)

@@ -41,7 +41,8 @@ def ndcg(
     of the item at rank r, and D is the discount. See `NDCG` for its use.
 
     Args:
-      scores: floating-point `[..., n]`, which may be infinite.
+      scores: floating-point `[..., n]`. An item with the score -inf was not retrieved: it takes no rank, but its gain
+        counts in the best order.
       labels: relevance `[..., n]`, numbers of at least 0.
       k: number of ranks that count; None for all.
       gain: `"exponential"`, 2^label - 1, `"linear"`, the label, or a function of the labels.

@@ -31,7 +31,8 @@ def average_relevance_position(
     `AverageRelevancePosition` for its use.
 
     Args:
-      scores, ties, mask, weights: as in `precision`.
+      scores: floating-point `[..., n]`. An item with the score -inf was not retrieved, and is left out.
+      ties, mask, weights: as in `precision`.
       labels: relevance `[..., n]`, numbers of at least 0.
 
     Lists without a label above 0, and empty lists, give 0. A label below 0 makes its list NaN. Other results, errors
@@ -48,8 +49,8 @@ def average_relevance_position(
 def average_relevance_position_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     """The average position of each list, which weighs as much as the sum of its labels."""
     ranked = ranked_lists(lists, options.ties)
-    relevance = lists.weighted(lists.labels)
-    total = tf.reduce_sum(ranked.at_ranks(relevance) * ranked.ranks(relevance.dtype), axis=-1)
+    relevance = ranked.at_ranks(lists.weighted(lists.labels))
+    total = tf.reduce_sum(relevance * ranked.ranks(relevance.dtype), axis=-1)
     return _of_sums(total, tf.reduce_sum(relevance, axis=-1))
 
 
@@ -65,9 +66,10 @@ def ordered_pair_accuracy(
     under the ROC curve of the list. See `OrderedPairAccuracy` for its use.
 
     Args:
-      scores, mask: as in `precision`.
+      scores: floating-point `[..., n]`, which may be infinite.
       labels: numbers `[..., n]`.
       ties: rule for pairs with equal scores. `"mean"`: they count one half. `"position"`: they are wrong.
+      mask: as in `precision`.
       weights: numbers of at least 0 that broadcast against `[..., n]`. A pair has the weight of its more relevant item.
 
     Lists without a pair of different labels give 0. Other results, errors and cost are those of `precision`.

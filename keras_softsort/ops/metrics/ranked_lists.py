@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -134,15 +135,25 @@ class Ties(NamedTuple):
 
 
 class RankedLists(NamedTuple):
-    """The ranks of lists by score, the highest first and masked items last. Ranks count from 0."""
+    """The ranks of lists by score, the highest first and masked items last. Ranks count from 0.
+
+    An item with the score -inf was not retrieved: it takes no rank. Its place is behind all others, and counts 0.
+    """
 
     order: tf.Tensor  # the item at each rank: [B, n]
+    is_retrieved: tf.Tensor  # bool [B, n], in the order of the list
     ties: Ties | None  # None if tied items keep the order of the list
 
     def at_ranks(self, values: tf.Tensor) -> tf.Tensor:
         """The value [B, n] that each rank has on average over all orders of tied items."""
-        ordered = take(values, self.order)
+        ordered = take(self.of_retrieved(values), self.order)
         return ordered if self.ties is None else tie_sums(ordered, self.ties.first) / self.ties.sizes(values.dtype)
+
+    def of_retrieved(self, values: tf.Tensor) -> tf.Tensor:
+        """The `values` [B, n, ...] of items, 0 for those that were not retrieved."""
+        inner = [1] * (values.shape.rank - 2)
+        is_retrieved = tf.reshape(self.is_retrieved, tf.concat([tf.shape(self.is_retrieved), inner], axis=0))
+        return tf.where(is_retrieved, values, tf.zeros([], values.dtype))
 
     def own_ranks(self) -> tf.Tensor:
         """The ranks from 0: int32 [n]."""
@@ -171,7 +182,8 @@ def sizes_of_first(lists: RankingLists, k: int | None) -> tf.Tensor:
 def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
     """Sort the lists by score. With `ties="position"` tied items keep the order of the list."""
     keys, order = descending(masked_last(lists.scores, lists.mask))
-    return RankedLists(order, Ties(*tied_ranks(keys)) if ties == "mean" else None)
+    is_retrieved = lists.scores > -math.inf
+    return RankedLists(order, is_retrieved, Ties(*tied_ranks(keys)) if ties == "mean" else None)
 
 
 def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:

@@ -37,7 +37,9 @@ def precision(
     `precision = (number of relevant items among the first k) / min(k, valid items)`. See `Precision` for its use.
 
     Args:
-      scores, k, ties, mask: as in `ndcg`.
+      scores: floating-point `[..., n]`. An item with the score -inf was not retrieved: it takes no rank, but it counts
+        among the valid and the relevant items of its list.
+      k, ties, mask: as in `ndcg`.
       labels: numbers `[..., n]`.
       min_label: the smallest label of a relevant item.
       weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.

@@ -65,6 +65,19 @@ def test_values(name):
             np.testing.assert_allclose(found, wanted, atol=1e-12, err_msg=str((options, each)))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_items_that_were_not_retrieved(name):
+    """They have the score -inf. They take no rank, and count among the relevant ones."""
+    scores, labels, mask, weights = lists(name)
+    scores[scores == 0] = -np.inf
+    scores[3] = -np.inf
+    for options in choices(name):
+        for each in ((mask, weights), (None, None)):
+            found = getattr(ks.ops, name)(tf.constant(scores), labels, mask=each[0], weights=each[1], **options)
+            wanted = expected(name, scores, labels, *each, **options)
+            np.testing.assert_allclose(found, wanted, atol=1e-12, err_msg=str((options, each)))
+
+
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 @pytest.mark.parametrize("name", NAMES)
 def test_modes(name, mode):
@@ -124,7 +137,7 @@ def test_what_is_no_number(name):
     some = np.float64([[1, 0, 1, 1]]) if labels.ndim == 2 else np.float64([[[1], [0], [1], [1]]])
     valid = np.array([[True, True, True, False]])
     found = function(tf.constant(ends), some, mask=valid)
-    np.testing.assert_allclose(found, expected(name, np.float64([[-9, 9, 0, 5]]), some, valid, None))
+    np.testing.assert_allclose(found, expected(name, np.float64([[-np.inf, 9, 0, 5]]), some, valid, None))
 
 
 @pytest.mark.parametrize("mode", modes.OP_MODES)

@@ -15,7 +15,7 @@ def orders(scores, ties):
 
 
 def metric(name, scores, labels, *, mask=None, weights=None, ties="mean", min_label=1.0, **options):
-    """The metric of one list, float64. `labels` are [n], or [n, topics]."""
+    """The metric of one list, float64. `labels` are [n], or [n, topics]. Items with the score -inf take no rank."""
     scores, labels = np.asarray(scores, float), np.asarray(labels, float)
     weights = np.ones(len(scores)) if weights is None else np.broadcast_to(np.asarray(weights, float), scores.shape)
     valid = weights > 0 if mask is None else np.asarray(mask, bool) & (weights > 0)
@@ -29,6 +29,7 @@ def metric(name, scores, labels, *, mask=None, weights=None, ties="mean", min_la
     if of_order is None:
         relevant = (labels >= min_label).astype(float)
         of_order, labels = BINARY[name], relevant
+    options["ranked"] = np.sum(scores > -np.inf)
     return np.mean([of_order(labels[order], weights[order], **options) for order in orders(scores, ties)])
 
 
@@ -46,59 +47,59 @@ def mean_by(relevance, weights):
     return np.sum(weights * relevance) / np.sum(relevance)
 
 
-def dcg(labels, weights, k=None, gain="exponential", discount="log2"):
+def dcg(labels, weights, ranked, k=None, gain="exponential", discount="log2"):
     gains = gains_of(labels, gain)
     if not gains.sum():
         return 0.0
-    return np.sum(weights * gains * discounts_of(len(labels), k, discount)) / mean_by(gains, weights)
+    return np.sum((weights * gains * discounts_of(len(labels), k, discount))[:ranked]) / mean_by(gains, weights)
 
 
-def ndcg(labels, weights, k=None, gain="exponential", discount="log2"):
+def ndcg(labels, weights, ranked, k=None, gain="exponential", discount="log2"):
     gains = weights * gains_of(labels, gain)
     rank_weights = discounts_of(len(labels), k, discount)
-    return np.sum(gains * rank_weights) / np.sum(np.sort(gains)[::-1] * rank_weights) if gains.sum() else 0.0
+    return np.sum((gains * rank_weights)[:ranked]) / np.sum(np.sort(gains)[::-1] * rank_weights) if gains.sum() else 0.0
 
 
-def alpha_dcg(labels, weights, k=None, alpha=0.5, discount="log2"):
+def alpha_dcg(labels, weights, ranked, k=None, alpha=0.5, discount="log2"):
     labels = np.maximum(labels, 0)
     before = np.cumsum(labels, axis=0) - labels
     gains = np.sum(labels * (1 - alpha) ** before, axis=-1)
     relevant = (labels.max(axis=-1) > 0).astype(float)
     if not relevant.sum():
         return 0.0
-    return np.sum(weights * gains * discounts_of(len(labels), k, discount)) / mean_by(relevant, weights)
+    return np.sum((weights * gains * discounts_of(len(labels), k, discount))[:ranked]) / mean_by(relevant, weights)
 
 
-def arp(labels, weights):
-    relevance = weights * labels
-    return np.sum(np.arange(1, len(labels) + 1) * relevance) / np.sum(relevance) if relevance.sum() else 0.0
+def arp(labels, weights, ranked):
+    relevance = (weights * labels)[:ranked]
+    return np.sum(np.arange(1, ranked + 1) * relevance) / np.sum(relevance) if relevance.sum() else 0.0
 
 
-def precision(relevant, _, k=None):
-    return np.mean(relevant[:k])
+def precision(relevant, _, ranked, k=None):
+    return np.sum(relevant[:ranked][:k]) / len(relevant[:k])
 
 
-def recall(relevant, _, k=None):
-    return np.sum(relevant[:k]) / np.sum(relevant) if relevant.sum() else 0.0
+def recall(relevant, _, ranked, k=None):
+    return np.sum(relevant[:ranked][:k]) / np.sum(relevant) if relevant.sum() else 0.0
 
 
-def hits(relevant, _, k=None):
-    return np.max(relevant[:k])
+def hits(relevant, _, ranked, k=None):
+    return np.max(relevant[:ranked][:k], initial=0)
 
 
-def mrr(relevant, _, k=None):
-    return np.max(relevant[:k] / np.arange(1, len(relevant) + 1)[:k])
+def mrr(relevant, _, ranked, k=None):
+    return np.max((relevant[:ranked] / np.arange(1, ranked + 1))[:k], initial=0)
 
 
-def mean_average_precision(relevant, weights, k=None, divisor="relevant"):
+def mean_average_precision(relevant, weights, ranked, k=None, divisor="relevant"):
     precisions = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
     total = np.sum(np.sort(weights * relevant)[::-1][: k if divisor == "at_most_k" else None])
-    return np.sum((weights * relevant * precisions)[:k]) / total if total else 0.0
+    return np.sum((weights * relevant * precisions)[:ranked][:k]) / total if total else 0.0
 
 
-def precision_ia(relevant, _, k=None):
+def precision_ia(relevant, _, ranked, k=None):
     topics = np.sum(relevant.max(axis=0))
-    return np.sum(relevant[:k]) / (topics * len(relevant[:k])) if topics else 0.0
+    return np.sum(relevant[:ranked][:k]) / (topics * len(relevant[:k])) if topics else 0.0
 
 
 BINARY = {
