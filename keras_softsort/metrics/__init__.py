@@ -11,6 +11,7 @@ from keras_softsort.metrics.relevance import DCG as DCG
 from keras_softsort.metrics.relevance import MRR as MRR
 from keras_softsort.metrics.relevance import NDCG as NDCG
 from keras_softsort.metrics.relevance import AverageRelevancePosition as AverageRelevancePosition
+from keras_softsort.metrics.relevance import ExpectedReciprocalRank as ExpectedReciprocalRank
 from keras_softsort.metrics.relevance import Hits as Hits
 from keras_softsort.metrics.relevance import MeanAveragePrecision as MeanAveragePrecision
 from keras_softsort.metrics.relevance import OrderedPairAccuracy as OrderedPairAccuracy

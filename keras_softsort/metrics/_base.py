@@ -100,7 +100,8 @@ class RankingMetric(ListMetric):
     def measure(self, lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
         with checked_arguments():
-            args = metric_arguments(y_pred, lists.labels, lists.mask, lists.weights)
+            keep_zero_weights = self._options.keep_zero_weights
+            args = metric_arguments(y_pred, lists.labels, lists.mask, lists.weights, keep_zero_weights)
         values, weights, is_relevant = self._measures(args, *topics, self._options)
         no_relevant = getattr(self, "no_relevant", "zero")
         if no_relevant == "one":

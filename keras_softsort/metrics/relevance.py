@@ -1,4 +1,4 @@
-"""Metrics of relevance: NDCG, DCG, precision, recall, hits, reciprocal rank, average precision, pairs."""
+"""Metrics of relevance: NDCG, DCG, ERR, precision, recall, hits, reciprocal rank, average precision, pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
-from keras_softsort.ops.metrics.gains import dcg_measures, ndcg_measures
+from keras_softsort.ops.metrics.gains import dcg_measures, expected_reciprocal_rank_measures, ndcg_measures
 from keras_softsort.ops.metrics.positions import average_relevance_position_measures, ordered_pair_accuracy_measures
 from keras_softsort.ops.metrics.relevance import (
     hits_measures,
@@ -35,8 +35,8 @@ class NDCG(RankingMetric):
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged, of at least 0; by default, others are padding.
-      y_pred: scores of such a shape, as a `Dense(1)` per item gives them. An item with the score -inf was not retrieved;
-        see `ops.ndcg`.
+      y_pred: scores of such a shape, as a `Dense(1)` per item gives them. An item with the score -inf was not
+        retrieved; see `ops.ndcg`.
       sample_weight: a number, `[batch]` or `[batch, 1]` (one weight per list), or `[batch, n]` (one per item), not
         negative. Weights of items multiply the gains, and a list weighs `sum w g / sum g`, or without gain the mean
         weight of its items. Items of weight 0 are left out.
@@ -201,6 +201,31 @@ class MeanAveragePrecision(RankingMetric):
 
 
 @export
+class ExpectedReciprocalRank(RankingMetric):
+    """The expected reciprocal rank of the item at which a user stops, averaged over lists: ERR@k.
+
+    For graded relevance, where one very relevant item makes later ones worth less. The formula, ties and source are
+    those of `ops.expected_reciprocal_rank`. The rest is as in `NDCG`.
+
+    Args:
+      k, max_label: as in `ops.expected_reciprocal_rank`.
+      no_relevant: as in `Precision`.
+      **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
+
+    Example:
+      >>> round(float(ks.ExpectedReciprocalRank(max_label=2)([[2, 0, 1]], [[0.3, 0.9, 0.4]])), 4)
+      0.3125
+    """
+
+    _measures = staticmethod(expected_reciprocal_rank_measures)
+
+    def __init__(
+        self, k: int | None = None, *, max_label: float = 4.0, no_relevant: str = "zero", **kwargs: Any
+    ) -> None:
+        super().__init__(locals(), **kwargs)
+
+
+@export
 class AverageRelevancePosition(RankingMetric):
     """The mean rank of items, weighted by relevance: ARP. Lower is better.
 
@@ -233,6 +258,10 @@ class OrderedPairAccuracy(RankingMetric):
     Args:
       ties: rule for pairs with equal scores. `"mean"`: they count one half, as in the area under the ROC curve.
         `"position"`: they are wrong, as in TF-Ranking.
+      average: `"pairs"`: the mean over the pairs of all lists. `"lists"`: the mean of the accuracies of lists, weighted
+        by `sample_weight`. With clicks as labels and one list per user this is the users' AUC (GAUC).
+      keep_zero_weights: as in `ops.ordered_pair_accuracy`. With events as weights and minus the time as labels, the
+        accuracy is then Harrell's concordance index.
       **kwargs: `lists`, `padding`, `name` and `dtype`; see `NDCG`.
 
     Example:
@@ -242,5 +271,7 @@ class OrderedPairAccuracy(RankingMetric):
 
     _measures = staticmethod(ordered_pair_accuracy_measures)
 
-    def __init__(self, *, ties: str = "mean", **kwargs: Any) -> None:
+    def __init__(
+        self, *, ties: str = "mean", average: str = "pairs", keep_zero_weights: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(locals(), **kwargs)

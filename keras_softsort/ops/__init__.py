@@ -15,6 +15,7 @@ from keras_softsort.ops.metrics.correlation import spearman_correlation as spear
 from keras_softsort.ops.metrics.diversity import alpha_dcg as alpha_dcg
 from keras_softsort.ops.metrics.diversity import precision_ia as precision_ia
 from keras_softsort.ops.metrics.gains import dcg as dcg
+from keras_softsort.ops.metrics.gains import expected_reciprocal_rank as expected_reciprocal_rank
 from keras_softsort.ops.metrics.gains import ndcg as ndcg
 from keras_softsort.ops.metrics.positions import average_relevance_position as average_relevance_position
 from keras_softsort.ops.metrics.positions import ordered_pair_accuracy as ordered_pair_accuracy

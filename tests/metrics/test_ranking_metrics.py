@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from sklearn import metrics as sklearn_metrics
 from support import models
 from support.cases import tf_ranking_metrics as cases
 from support.cases.collect import collected
@@ -89,7 +90,8 @@ def test_options_are_those_of_the_function(case):
     """On tied scores, and labels that only some options count."""
     labels = labels_of(case.cls)[[0, 2]]
     scores = np.float32([[1, 1, 0, 1, 9], [2, 1, 1, 2, 1]])
-    options = {name: value for name, value in case.arguments.items() if name not in {"name", "dtype", "no_relevant"}}
+    of_metric = {"name", "dtype", "no_relevant", "average"}
+    options = {name: value for name, value in case.arguments.items() if name not in of_metric}
     function = getattr(ks.ops, {ks.MRR: "mrr"}.get(case.cls, case.cls().name))
     for own, score in zip(labels, scores, strict=True):
         valid = own.reshape(5, -1).max(axis=1) >= 0
@@ -205,3 +207,36 @@ def test_half_precision(dtype):
     for cls in METRICS:
         wanted = result(cls(), labels_of(cls), tf.cast(scores, tf.float32))
         assert result(cls(), labels_of(cls), scores) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_auc_of_users():
+    """The mean of scikit-learn's areas of users with a click and an item without one, weighted or not."""
+    rng = np.random.default_rng(0)
+    users, scores = rng.integers(0, 9, 80), rng.integers(0, 5, 80).astype(float)
+    clicks = (rng.random(80) < 0.3).astype(float)
+    clicks[users == 2] = 0
+    both = [user for user in range(9) if len({*clicks[users == user]}) == 2]
+    areas = [sklearn_metrics.roc_auc_score(clicks[users == user], scores[users == user]) for user in both]
+    metric = ks.OrderedPairAccuracy(lists="groups", average="lists")
+    assert result(metric, np.stack([users, clicks], axis=1), scores) == pytest.approx(np.mean(areas))
+    sizes = np.bincount(users)
+    metric = ks.OrderedPairAccuracy(lists="groups", average="lists")
+    found = result(metric, np.stack([users, clicks], axis=1), scores, sizes[users].astype(float))
+    assert found == pytest.approx(np.average(areas, weights=sizes[both]))
+    assert 2 not in both
+    segments = ks.ops.per_segment(ks.ops.ordered_pair_accuracy, scores, clicks, users, no_pairs=np.nan).numpy()
+    firsts = segments[np.unique(users, return_index=True)[1]]
+    assert np.flatnonzero(~np.isnan(firsts)).tolist() == both
+    np.testing.assert_allclose(firsts[both], areas)
+
+
+def test_harrells_concordance_index():
+    """As lifelines 0.30.3 computes it. Of two people with one time, one with the event has the higher risk."""
+    times = np.float64([6, 5, 4, 2, 3, 1, 1, 1, 2, 6, 5, 7])
+    events = np.float64([0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1])
+    risks = np.float64([0, 0.5, 1, 1, 1, 0, 0, 0, 0, 1.5, 1, 1.5])
+    metric = ks.OrderedPairAccuracy(lists="batch", padding=None, keep_zero_weights=True)
+    labels = -(times + (1 - events) / 2)
+    assert result(metric, labels, risks, events) == pytest.approx(0.25925925925925924)
+    without = ks.OrderedPairAccuracy(lists="batch", padding=None)
+    assert result(without, labels, risks, events) != pytest.approx(0.25925925925925924, abs=0.01)

@@ -511,7 +511,10 @@ def test_a_loss_of_ones_own():
         (lambda: ndcg_objective()([1.0, 0.0], ["a", "b"], None, [2]), TypeError, "scores must hold numbers, got .*'a'"),
         (lambda: ndcg_objective()([1.0, 0.0], [0.0] * 2, ["a", "b"], [2]), TypeError, "weights must hold numbers, got"),
         (lambda: ndcg_objective()([1.0, 0.0], [0.0, 0.0], None, ["a"]), TypeError, "group must hold numbers, got"),
-        (lambda: trees.metric("map"), ValueError, "name must be one of"),
+        (lambda: trees.metric("map@3"), ValueError, r"name must be .*got 'map@3': pass metric\('map', k=3\)"),
+        (lambda: trees.metric("auc"), ValueError, "name must be one of"),
+        (lambda: trees.metric("map", gain="linear"), TypeError, "gain"),
+        (lambda: trees.metric("ndcg", lists="rows"), TypeError, "options must not hold"),
         (lambda: trees.metric("ndcg@5"), ValueError, r"name must be .*got 'ndcg@5': pass metric\('ndcg', k=5\)"),
         (lambda: trees.metric("kendall", 5), ValueError, "k must be None with name='kendall'"),
         (lambda: trees.metric("ndcg", 0), ValueError, "k must be"),
@@ -539,6 +542,15 @@ def test_data_sets_without_groups():
         ("kendall", None, "kendall", ks.KendallTau),
         ("ndcg", None, "ndcg", ks.NDCG),
         ("ndcg", 3, "ndcg@3", functools.partial(ks.NDCG, 3)),
+        ("dcg", 3, "dcg@3", functools.partial(ks.DCG, 3)),
+        ("err", 3, "err@3", functools.partial(ks.ExpectedReciprocalRank, 3)),
+        ("map", None, "map", ks.MeanAveragePrecision),
+        ("mrr", 2, "mrr@2", functools.partial(ks.MRR, 2)),
+        ("precision", 2, "precision@2", functools.partial(ks.Precision, 2)),
+        ("recall", 2, "recall@2", functools.partial(ks.Recall, 2)),
+        ("hits", 1, "hits@1", functools.partial(ks.Hits, 1)),
+        ("arp", None, "arp", ks.AverageRelevancePosition),
+        ("ordered_pairs", None, "ordered_pairs", ks.OrderedPairAccuracy),
     ],
 )
 def test_metrics_are_those_of_the_package(name, k, title, metric):
@@ -551,11 +563,50 @@ def test_metrics_are_those_of_the_package(name, k, title, metric):
         if len(part) > 1:
             expected.update_state(part[None], scores[None], own[None])
     assert found[0] == title
-    assert found[2] is True
+    assert found[2] is (name != "arp")
     assert trees.metric(name, k)(x[:, 0], matrix(2))[0] == title
     assert len(trees.metric(name, k)(x[:, 0], matrix(2))) == 2
-    if name != "ndcg":  # which also counts lists of one row
+    if name in ("spearman", "kendall", "ordered_pairs"):  # others also count lists of one row
         assert abs(found[1] - float(expected.result())) < 1e-6
+
+
+def test_options_of_a_metric():
+    labels, scores = [2.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.0]
+    for options in ({"gain": "linear"}, {"ties": "mean"}, {"discount": "reciprocal"}):
+        found = trees.metric("ndcg", 2, **options)(labels, scores, None, [4])[1]
+        wanted = ks.ops.ndcg(tf.constant(scores), labels, k=2, **{"ties": "position", **options})
+        assert found == pytest.approx(float(wanted))
+        assert found != pytest.approx(trees.metric("ndcg", 2)(labels, scores, None, [4])[1])
+
+
+@default_stack_only
+def test_metrics_equal_those_of_the_libraries():
+    """Also where predictions are tied, as they are in the first rounds, and for lists without relevant rows."""
+    x, labels, sizes = flat_lists(3)
+    labels[: sizes[0]] = 0
+    ours = [
+        trees.metric("ndcg", 3, no_relevant="one"),
+        trees.metric("map", 3, divisor="at_most_k", no_relevant="one"),
+    ]
+    data = lightgbm.Dataset(x, labels, group=sizes)
+    params = {**SETTINGS, "objective": "lambdarank", "metric": ["ndcg", "map"], "eval_at": [3], "num_leaves": 3}
+    named = [lambda *args, each=each: ("ours_" + each(*args)[0], *each(*args)[1:]) for each in ours]
+    lightgbm.train(params, data, 4, [data], feval=named, callbacks=[lightgbm.record_evaluation(record := {})])
+    for name in ("ndcg@3", "map@3"):
+        assert record["training"][f"ours_{name}"] == pytest.approx(record["training"][name], abs=1e-6), name
+    matrix = xgboost.DMatrix(x, labels >= 2, group=sizes)  # its map and pre take no grades
+    params = {"objective": "rank:ndcg", "max_depth": 1, "eval_metric": ["ndcg@3", "map@3", "pre@3"]}
+    for each, name in zip([*ours, trees.metric("precision", 3)], params["eval_metric"], strict=True):
+        xgboost.train(
+            params,
+            matrix,
+            4,
+            evals=[(matrix, "train")],
+            custom_metric=lambda *args, each=each: ("ours", each(*args)[1]),
+            evals_result=(record := {}),
+            verbose_eval=False,
+        )
+        assert record["train"]["ours"] == pytest.approx(record["train"][name], abs=1e-6), name
 
 
 def test_ndcg_counts_lists_of_one_row():

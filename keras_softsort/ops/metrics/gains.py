@@ -1,4 +1,4 @@
-"""Metrics of discounted gains: DCG and NDCG."""
+"""Metrics of graded relevance: DCG, NDCG and the expected reciprocal rank."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.metrics.ranked_lists import (
@@ -125,6 +126,58 @@ def dcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
     ranked_gains = ranked_lists(lists, options.ties).at_ranks(lists.weighted(gains))
     found = by_relevance(lists, tf.reduce_sum(ranked_gains * _rank_weights(gains, options), axis=-1), gains)
     return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
+
+
+@export
+def expected_reciprocal_rank(
+    scores: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    max_label: float = 4.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> tf.Tensor:
+    """Compute the expected reciprocal rank of the item at which a user stops: ERR@k, from 0 to 1.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
+    A user reads the items in the order of their scores, and stops at one of label y with probability
+    `R = (2^y - 1) / 2^max_label`. `ERR = sum_{r <= k} R_r / r prod_{i < r} (1 - R_i)`, where R_r belongs to the item at
+    rank r. See `ExpectedReciprocalRank` for its use.
+
+    Args:
+      scores: floating-point `[..., n]`. Items with equal scores keep the order of the list. An item with the score -inf
+        was not retrieved, and adds nothing.
+      labels, k, mask: as in `ndcg`.
+      max_label: the largest label that an item can have.
+      weights: numbers of at least 0 that broadcast against `[..., n]`. Items of weight 0 are masked.
+
+    Results for empty lists, errors and cost are those of `ndcg`. A label above `max_label` is a ValueError, or an
+    InvalidArgumentError in a traced function, which XLA does not check.
+
+    Example:
+      >>> round(float(ks.ops.expected_reciprocal_rank([0.3, 0.9, 0.4], [2.0, 0.0, 1.0], max_label=2)), 4)
+      0.3125
+
+    Source: O. Chapelle et al., "Expected Reciprocal Rank for Graded Relevance", CIKM 2009.
+    """
+    return measured(expected_reciprocal_rank_measures, scores, labels, mask, weights, k=k, max_label=max_label)
+
+
+@per_list(has_gain)
+def expected_reciprocal_rank_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+    """The expected reciprocal rank of each list."""
+    labels, bound = lists.only_valid(lists.labels), options.max_label
+    is_known = tf.reduce_all(labels <= bound)
+    message = f"labels must be at most max_label, {bound:g}, got"
+    labels = arguments.checked(labels, is_known, message, tf.reduce_max(labels))
+    stops = (tf.pow(tf.constant(2, labels.dtype), labels) - 1) / 2**bound
+    ranked = ranked_lists(lists, "position")
+    ranked_stops = ranked.at_ranks(stops)
+    is_reached = tf.math.cumprod(1 - ranked_stops, axis=-1, exclusive=True)
+    rank_weights = ranked.counted(options.k, stops.dtype) / ranked.ranks(stops.dtype)
+    return by_relevance(lists, tf.reduce_sum(rank_weights * ranked_stops * is_reached, axis=-1), stops)
 
 
 def _rank_weights(gains: tf.Tensor, options: MetricOptions) -> tf.Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.metrics._pairs import concordant_pairs, untied_pairs
 from keras_softsort.ops.metrics.ranked_lists import (
@@ -14,6 +16,8 @@ from keras_softsort.ops.metrics.ranked_lists import (
     can_be_ranked,
     has_gain,
     measured,
+    metric_arguments,
+    metric_options,
     ranked_lists,
 )
 from keras_softsort.ops.ranking.lists import RankingLists, per_list
@@ -56,7 +60,14 @@ def average_relevance_position_measures(lists: RankingLists, options: MetricOpti
 
 @export
 def ordered_pair_accuracy(
-    scores: Any, labels: Any, *, ties: str = "mean", mask: Any = None, weights: Any = None
+    scores: Any,
+    labels: Any,
+    *,
+    ties: str = "mean",
+    no_pairs: float = 0.0,
+    keep_zero_weights: bool = False,
+    mask: Any = None,
+    weights: Any = None,
 ) -> tf.Tensor:
     """Compute the share of pairs of items with different labels that the scores put in the right order.
 
@@ -69,27 +80,39 @@ def ordered_pair_accuracy(
       scores: floating-point `[..., n]`, which may be infinite.
       labels: numbers `[..., n]`.
       ties: rule for pairs with equal scores. `"mean"`: they count one half. `"position"`: they are wrong.
+      no_pairs: the result of a list without a pair of different labels, a number or NaN. With NaN, `per_segment` tells
+        such lists from those whose pairs are all wrong.
+      keep_zero_weights: whether an item of weight 0 stays the less relevant item of its pairs. By default it is masked.
       mask: as in `precision`.
       weights: numbers of at least 0 that broadcast against `[..., n]`. A pair has the weight of its more relevant item.
 
-    Lists without a pair of different labels give 0. Other results, errors and cost are those of `precision`.
+    Empty lists, and those whose pairs all have the weight 0, are lists without pairs. Other results, errors and cost
+    are those of `precision`.
 
     Example:
       >>> float(ks.ops.ordered_pair_accuracy([0.9, 0.3, 0.4], [2.0, 0.0, 1.0]))
       1.0
     """
-    return measured(ordered_pair_accuracy_measures, scores, labels, mask, weights, ties=ties)
+    options = metric_options(ties=ties, keep_zero_weights=keep_zero_weights)
+    args = metric_arguments(scores, labels, mask, weights, options.keep_zero_weights)
+    values, _, has_pairs = ordered_pair_accuracy_measures(args, options)
+    is_nan = isinstance(no_pairs, float) and math.isnan(no_pairs)
+    otherwise = tf.constant(no_pairs if is_nan else arguments.number("no_pairs", no_pairs), values.dtype)
+    return tf.where(tf.equal(has_pairs, 0), otherwise, values)
 
 
 @per_list(can_be_ranked)
 def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) -> Measures:
-    """The accuracy of the pairs of each list, which weighs as much as its pairs."""
+    """The accuracy of the pairs of each list, which weighs as much as its pairs, or as its items do on average."""
     scores, labels, weights = lists.scores, lists.labels, lists.item_weights()
     right, pairs = concordant_pairs(scores, labels, lists.mask, weights), untied_pairs(labels, lists.mask, weights)
     if options.ties == "mean":
         wrong = concordant_pairs(-scores, labels, lists.mask, weights)
         right = (right + pairs - wrong) / 2  # the tied ones are neither right nor wrong
-    return _of_sums(right, pairs)
+    accuracy = _of_sums(right, pairs)
+    if options.average == "pairs":
+        return accuracy
+    return accuracy._replace(weights=tf.where(pairs > 0, lists.mean_weights(), 0))
 
 
 def _of_sums(total: tf.Tensor, weight: tf.Tensor) -> Measures:

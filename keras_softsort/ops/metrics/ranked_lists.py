@@ -18,6 +18,7 @@ from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
 from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
 
 TIE_RULES = ("mean", "position")
+AVERAGES = ("lists", "pairs")
 MAX_GRADE = 10  # that people give
 
 
@@ -29,14 +30,18 @@ class Measures(NamedTuple):
     is_relevant: tf.Tensor  # 1 for a list with relevant items, else 0
 
 
-def metric_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> RankingArguments:
-    """Check the arguments that all metrics share. Items of weight 0 are masked. Metrics have no gradient."""
+def metric_arguments(
+    scores: Any, labels: Any, mask: Any, weights: Any, keep_zero_weights: bool = False
+) -> RankingArguments:
+    """Check the arguments that all metrics share. They have no gradient. Items of weight 0 are masked or kept."""
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
     _advise_of_swapped(args.scores, args.labels)
     args = args._replace(scores=tf.stop_gradient(args.scores))
     if args.weights is None:
         return args
     weights = tf.stop_gradient(args.weights)
+    if keep_zero_weights:
+        return args._replace(weights=weights)
     is_weighted = tf.broadcast_to(weights > 0, tf.shape(args.labels))
     mask = is_weighted if args.mask is None else tf.logical_and(is_weighted, args.mask)
     return args._replace(weights=weights, mask=mask)
@@ -73,6 +78,9 @@ class MetricOptions(NamedTuple):
     discount: str | Callable = "log2"
     alpha: float = 0.5
     divisor: str = "relevant"
+    max_label: float = 4.0
+    average: str = "pairs"
+    keep_zero_weights: bool = False
 
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -83,6 +91,9 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "discount": lambda name, value: arguments.name_or_function(name, value, DISCOUNTS),
     "alpha": arguments.fraction,
     "divisor": lambda name, value: arguments.one_of(name, value, arguments.DIVISORS),
+    "max_label": arguments.positive_number,
+    "average": lambda name, value: arguments.one_of(name, value, AVERAGES),
+    "keep_zero_weights": arguments.boolean,
 }
 
 
@@ -96,7 +107,7 @@ def measured(
 ) -> tf.Tensor:
     """The values `[...]` of a metric, whose arguments are checked here."""
     checked = metric_options(**options)
-    return measures(metric_arguments(scores, labels, mask, weights), checked).values
+    return measures(metric_arguments(scores, labels, mask, weights, checked.keep_zero_weights), checked).values
 
 
 def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:

@@ -13,7 +13,9 @@ from keras_softsort.ops.core.target import lowering_for
 OF_TOPICS = ("alpha_dcg", "precision_ia")
 OF_GAINS = ("ndcg", "dcg")
 WITHOUT_K = ("average_relevance_position", "ordered_pair_accuracy")
-NAMES = (*OF_GAINS, *OF_TOPICS, *WITHOUT_K, "precision", "recall", "hits", "mrr", "mean_average_precision")
+WITHOUT_TIES = ("alpha_dcg", "expected_reciprocal_rank")
+OF_GRADES = (*OF_GAINS, "expected_reciprocal_rank")
+NAMES = (*OF_GRADES, *OF_TOPICS, *WITHOUT_K, "precision", "recall", "hits", "mrr", "mean_average_precision")
 TIES = ("position", "mean")
 
 
@@ -29,7 +31,7 @@ def lists(name, count=24, size=7, seed=0):
 def choices(name):
     """Options away from the defaults, one set after another."""
     found = [{}] if name in WITHOUT_K else [{"k": 1}, {"k": 3}, {"k": 20}, {}]
-    if name != "alpha_dcg":
+    if name not in WITHOUT_TIES:
         found = [{**each, "ties": ties} for each in found for ties in TIES]
     if name in OF_GAINS:
         found += [{"gain": "linear", "discount": "reciprocal"}]
@@ -40,6 +42,10 @@ def choices(name):
         found += [{"min_label": 2.5, "k": 3}]
     if name == "mean_average_precision":
         found += [{"divisor": "at_most_k", "k": k, "ties": ties} for k in (1, 3, 20, None) for ties in TIES]
+    if name == "expected_reciprocal_rank":
+        found += [{"max_label": 3.0, "k": 3}, {"max_label": 7.5}]
+    if name == "ordered_pair_accuracy":
+        found += [{"keep_zero_weights": True, "no_pairs": 0.25}, {"no_pairs": np.nan}]
     if name == "precision_ia":
         found += [{"min_label": 0.0}]
     return found

@@ -23,6 +23,7 @@ METRICS = [
         ks.OrderedPairAccuracy,
         [
             {"ties": "position", "name": "orderedpairaccuracy_0", "dtype": "float32"},
+            {"average": "lists", "keep_zero_weights": True, "name": "orderedpairaccuracy_1", "dtype": "float32"},
         ],
     )
 ]
