@@ -10,7 +10,7 @@ from keras_softsort._internal.export import export
 from keras_softsort._keras.options import own_arguments
 from keras_softsort.trees._rows import is_xgboost, read_rows
 
-METRICS = {
+METRICS: dict[str, Any] = {
     "arp": metrics.AverageRelevancePosition,
     "dcg": metrics.DCG,
     "err": metrics.ExpectedReciprocalRank,

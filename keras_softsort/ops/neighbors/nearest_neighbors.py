@@ -11,6 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import with_static_shape
 from keras_softsort.ops.core.distances import DISTANCES
+from keras_softsort.ops.core.order import descending
 from keras_softsort.ops.neighbors._exact import nearest_references
 
 VOTES = ("count", "distance")
@@ -48,8 +49,9 @@ def nearest_neighbors(
       distance: `"squared_euclidean"`, `"euclidean"`, `"cityblock"` (the sum of absolute differences), `"cosine"` (1 -
         cos; 1 for a vector of zeros) or `"dot"` (minus the inner product). Pass the distance of the loss that trained
         the embeddings: `distance="cosine"` after `RetrievalLoss()`.
-      exclude: integers `[q]`, the number of a reference that each query leaves out, -1 for none. With the references as
-        queries, `exclude=tf.range(n)` leaves out each one itself.
+      exclude: integers `[q]` or `[q, e]`, the numbers of the references that each query leaves out, such as the items
+        that a user has seen; -1 for none. With the references as queries, `exclude=tf.range(n)` leaves out each one
+        itself.
       block_size: number of references that are compared with up to 256 queries at once.
       approximate: whether to choose candidates by `tf.math.approx_max_k`, without a check that nothing was missed. This
         is meant for TPUs. On a CPU it is no faster.
@@ -68,7 +70,8 @@ def nearest_neighbors(
       TypeError: embeddings are not floating-point, or an argument has another type.
 
     Cost: O(n d) time per query, and more where very many references are as far away as the k-th. Memory, for 256
-    queries at a time: `block_size` numbers per query, and 32 MB of references to compare.
+    queries at a time: `block_size` numbers per query, and 32 MB of references to compare. With `exclude` it finds the
+    k + e nearest ones.
 
     Example:
       >>> found = ks.ops.nearest_neighbors([[1.75]], [[0.0], [1.0], [2.0], [9.0]], k=2)
@@ -87,11 +90,12 @@ def nearest_neighbors(
         )
     if not queries.shape[1:].is_compatible_with(shape[1:]):
         raise ValueError(f"queries must have shape [q, {shape[1]}] as the references, got {queries.shape}")
-    largest = shape[0] if exclude is None else shape[0] - 1
+    excluded = None if exclude is None else _checked_exclude(exclude, queries, shape[0])
+    count = 0 if excluded is None else excluded.shape[1]
     k = arguments.positive_integer("k", k)
-    if k > largest:
-        left = "" if exclude is None else " minus 1 with exclude"
-        raise ValueError(f"k must be at most the number of references{left}, {largest}, got {k}")
+    if k > shape[0] - count:
+        left = f" minus the {count} that exclude can leave out" if count else ""
+        raise ValueError(f"k must be at most the number of references{left}, {shape[0] - count}, got {k}")
     if queries.shape[1] is None:
         received = tf.shape(queries)[1]
         rule = f"queries must have as many features as the references, {shape[1]}, got"
@@ -100,24 +104,28 @@ def nearest_neighbors(
     neighbors, distances = nearest_references(
         with_static_shape(tf.cast(queries, dtype), [queries.shape[0], shape[1]]),
         tf.cast(references, dtype),
-        k if exclude is None else k + 1,
+        k + count,
         arguments.one_of("distance", distance, DISTANCES),
         block_size=arguments.positive_integer("block_size", block_size),
         approximate=arguments.boolean("approximate", approximate),
     )
-    if exclude is not None:
-        neighbors, distances = _without(_checked_exclude(exclude, queries, shape[0]), neighbors, distances)
+    if excluded is not None:
+        neighbors, distances = _without(excluded, neighbors, distances)
     return NearestNeighbors(neighbors, tf.cast(distances, queries.dtype))
 
 
 def _checked_exclude(exclude: Any, queries: tf.Tensor, size: int) -> tf.Tensor:
-    """Check the numbers of references to leave out: [q], from -1 to `size` - 1."""
+    """Check the numbers of references to leave out, from -1 to `size` - 1: int32 [q, e]."""
     exclude = arguments.dense_tensor("exclude", exclude)
     if not exclude.dtype.is_integer:
         raise TypeError(f"exclude must hold integers, got dtype {exclude.dtype.name}")
-    if not exclude.shape.is_compatible_with(queries.shape[:1]):
-        raise ValueError(f"exclude must have shape [q] with the queries {queries.shape}, got {exclude.shape}")
-    exclude = arguments.of_shape("exclude", exclude, tf.shape(queries)[:1])
+    fits = exclude.shape.rank in (1, 2) and exclude.shape[:1].is_compatible_with(queries.shape[:1])
+    exclude = exclude[:, tf.newaxis] if fits and exclude.shape.rank == 1 else exclude
+    if not fits or exclude.shape[1] is None:
+        raise ValueError(
+            f"exclude must have shape [q] or [q, e] with a known e and the queries {queries.shape}, got {exclude.shape}"
+        )
+    exclude = arguments.of_shape("exclude", exclude, tf.stack([tf.shape(queries)[0], exclude.shape[1]]))
     numbers = tf.cast(exclude, tf.int64)
     is_known = tf.reduce_all(tf.logical_and(numbers >= -1, numbers < size))
     message = f"exclude must hold -1 or the numbers of {size} references, got"
@@ -125,11 +133,12 @@ def _checked_exclude(exclude: Any, queries: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def _without(exclude: tf.Tensor, neighbors: tf.Tensor, distances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The k nearest references of k + 1 without the one to leave out; without the last one if it is not among them."""
-    is_excluded = tf.cast(tf.equal(neighbors, exclude[:, tf.newaxis]), tf.int32)
-    # References behind the one that is left out move up by one rank.
-    ranks = tf.range(tf.shape(neighbors)[1] - 1) + tf.cumsum(is_excluded, axis=1)[:, :-1]
-    return tf.gather(neighbors, ranks, batch_dims=1), tf.gather(distances, ranks, batch_dims=1)
+    """The k nearest references of k + e without those to leave out [q, e]."""
+    is_excluded = tf.reduce_any(tf.equal(neighbors[..., tf.newaxis], exclude[:, tf.newaxis]), axis=2)
+    k = neighbors.shape[1] - exclude.shape[1]
+    # The first of equal keys come first, so that the others keep their order.
+    _, order = descending(-tf.cast(is_excluded, tf.float32))
+    return tf.gather(neighbors, order[:, :k], batch_dims=1), tf.gather(distances, order[:, :k], batch_dims=1)
 
 
 @export

@@ -140,8 +140,30 @@ def test_excluded_references_of_some_queries():
     found = ops.nearest_neighbors(QUERIES, REFERENCES, 2, exclude=[-1, *wanted[1:, 1]]).neighbors
     np.testing.assert_array_equal(found[0], wanted[0, :2])
     np.testing.assert_array_equal(found[1:], wanted[1:, [0, 2]])
-    with pytest.raises(ValueError, match="k must be at most the number of references minus 1 with exclude, 39, got 40"):
+    message = "k must be at most the number of references minus the 1 that exclude can leave out, 39, got 40"
+    with pytest.raises(ValueError, match=message):
         ops.nearest_neighbors(QUERIES, REFERENCES, 40, exclude=np.zeros(6, int))
+
+
+@pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("k", "num_queries", "num_candidates"), [(5, 3, 128), (10, 16, 1024)])
+def test_several_exclusions_per_query(k, num_queries, num_candidates, jit_compile):
+    """As the factorized top k of TFRS: those with the largest inner products that a query has not excluded."""
+    rng = np.random.default_rng(k)
+    candidates, queries = (rng.normal(size=(size, 4)).astype("float32") for size in (num_candidates, num_queries))
+    scores = queries @ candidates.T
+    # The best ones, any, the same twice, and none.
+    exclude = np.argsort(-scores)[:, [0, 2, k, 50, 2, 0]]
+    exclude[0, 1:], exclude[1:, 5] = -1, -1
+    run = tf.function(ops.nearest_neighbors, jit_compile=jit_compile, autograph=False)
+    found = run(queries, candidates, k, distance="dot", exclude=exclude)
+    left = scores.copy()
+    for row, numbers in enumerate(exclude):
+        left[row, numbers[numbers >= 0]] = -np.inf
+    np.testing.assert_array_equal(found.neighbors, np.argsort(-left)[:, :k])
+    np.testing.assert_allclose(-found.distances, -np.sort(-left)[:, :k], rtol=1e-5)
+    with pytest.raises(ValueError, match=r"exclude must have shape \[q\] or \[q, e\] with a known e"):
+        ops.nearest_neighbors(queries, candidates, k, exclude=exclude[:-1])
 
 
 @pytest.mark.parametrize(
