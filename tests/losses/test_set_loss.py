@@ -182,8 +182,23 @@ def test_a_set_that_cannot_be_matched_is_nan():
     for gradient, each in zip(gradients, expected[1:], strict=True):
         assert np.isnan(gradient[2]).all()
         np.testing.assert_allclose(gradient[others], each[others])
-    lonely = ks.SetLoss(lambda t, p: t[:, :, None] + p[:, None] * np.inf, lambda t, p: t * p)
-    assert np.isnan(lonely(tf.ones([1, 2]), tf.ones([1, 2])))
+
+
+def test_a_target_without_a_finite_cost_has_no_prediction():
+    """The others are matched, and its losses and gradients are those of a target that is not there."""
+    loss = ks.SetLoss(
+        lambda t, p: tf.where(t[:, :, None] > 0, tf.abs(t[:, :, None] - p[:, None]), np.inf),
+        lambda t, p: tf.square(t - p),
+        lambda p: 0.1 * p,
+        normalization="none",
+    )
+    predictions = tf.constant([[1.0, 4.0, 7.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(predictions)
+        found, wanted = (loss(tf.constant([each]), predictions) for each in ([-5.0, 3.0, 6.5], [3.0, 6.5]))
+    assert float(found) == pytest.approx(1 + 0.25 + 0.1)
+    assert float(found) == pytest.approx(float(wanted))
+    np.testing.assert_allclose(tape.gradient(found, predictions), tape.gradient(wanted, predictions))
 
 
 @pytest.mark.slow

@@ -4,6 +4,10 @@ Rounds of bids pair most rows, and a search pairs each of the others. Only the d
 reduced cost of a row and a column is `cost - v`, in float64 for a few rows at a time. Two statements always hold. A
 pair has the smallest reduced cost of its row. In a matrix with more columns than rows, v is 0 at free columns. A step
 scans one column of every matrix, or flips one pair of the path that its search has found.
+
+Every row gets a column, and the pairs that may not be made are left out of the result. Such a pair costs more than all
+others together can save, so that as few as possible are made. With a largest cost, costs are relative to it, and such a
+pair costs 0.
 """
 
 from __future__ import annotations
@@ -15,26 +19,33 @@ import tensorflow as tf
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.temperature import is_nan_or_infinity
+from keras_softsort.ops.core.temperature import is_nan_or_infinity, temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix.
 ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS = 8, 4, 16
 ROWS_PER_ROUND, MIN_ROUNDS = 4, 16
-# The cost of a pair that is never made and the distance of a column that is not reached. Half of it counts as such.
+# The distance of a column that is not reached. Half of it counts as such.
 NEVER = tf.float64.max / 8
 # Larger costs count as this one, so that sums of costs stay far from `NEVER`.
 MAX_COST = {tf.float32: 0.99 * tf.float32.max, tf.float64: NEVER / 1e6}
 
 
 @traced_if_eager
-def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
+def assign(
+    scores: tf.Tensor,
+    row_mask: tf.Tensor | None,
+    column_mask: tf.Tensor | None,
+    min_score: tf.Tensor | None = None,
+) -> tf.Tensor:
     """Compute `linear_assignment` for checked arguments: the column [..., n] of each row, -1 for none."""
     shape = tf.shape(scores)[:-1]
     static_shape = scores.shape[:-1]
-    scores = flatten_lists(tf.stop_gradient(scores), inner=2)
+    limit = None if min_score is None else temperature_per_list(-tf.cast(min_score, tf.float64), scores, inner=2)
+    scores, valid = (flatten_lists(each, inner=2) for each in (scores, valid_pairs(scores, row_mask, column_mask)))
+    scores = tf.stop_gradient(scores)
     scores = scores if scores.dtype in MAX_COST else tf.cast(scores, tf.float32)
-    valid = _valid_pairs(scores, row_mask, column_mask)
+    valid &= scores >= scores.dtype.min if limit is None else tf.cast(scores, tf.float64) > -limit
     height, width = (scores.shape[axis] or tf.shape(scores)[axis] for axis in (1, 2))
     if not scores.shape[1:].is_fully_defined() or 0 in scores.shape[1:]:
         # The algorithm reduces over both axes, which TensorFlow refuses for an axis that is empty at run time.
@@ -43,16 +54,15 @@ def assign(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor
     # The algorithm pairs every row, so the rows must be the shorter side.
     is_tall = height > width
     cost, pairable = (_transposed_if(is_tall, each) for each in (-scores, valid))
-    costs = _costs(cost, pairable)
-    pairs, complete = _completed(costs, _initial_pairs(costs))
+    costs = _costs(cost, pairable, limit)
+    pairs = _completed(costs, _initial_pairs(costs))
     columns = pairs.column_of
     if is_tall is not False:
         lacking = tf.maximum(height - tf.shape(columns)[1], 0)
         columns = tf.where(is_tall, pairs.row_of[:, :height], tf.pad(columns, [[0, 0], [0, lacking]])[:, :height])
-    # A masked column that stands in for a missing one is no partner.
+    # A column that stands in for a missing one is no partner.
     is_partner = tf.equal(columns[:, :height, tf.newaxis], tf.range(tf.shape(valid)[2])) & valid[:, :height]
-    is_pair = tf.reduce_any(is_partner, axis=2) & complete[:, tf.newaxis]
-    columns = tf.where(is_pair, columns[:, :height], -1)
+    columns = tf.where(tf.reduce_any(is_partner, axis=2), columns[:, :height], -1)
     return tf.ensure_shape(tf.reshape(columns, shape), static_shape)
 
 
@@ -62,45 +72,58 @@ def _transposed_if(is_tall: bool | tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
     return tf.transpose(matrices, tf.where(is_tall, [0, 2, 1], [0, 1, 2]))
 
 
-def _valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """Mark the pairs [B, n, m] of valid rows and columns; none in a matrix where such a pair has NaN or +inf."""
+def valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
+    """Mark the pairs [..., n, m] of valid rows and columns; none in a matrix where such a pair has NaN or +inf."""
     valid = tf.ones_like(scores, tf.bool)
     if row_mask is not None:
-        valid &= flatten_lists(row_mask)[:, :, tf.newaxis]
+        valid &= row_mask[..., tf.newaxis]
     if column_mask is not None:
-        valid &= flatten_lists(column_mask)[:, tf.newaxis, :]
-    return valid & ~tf.reduce_any(valid & is_nan_or_infinity(scores), axis=[1, 2], keepdims=True)
+        valid &= column_mask[..., tf.newaxis, :]
+    return valid & ~tf.reduce_any(valid & is_nan_or_infinity(scores), axis=[-2, -1], keepdims=True)
 
 
-def _costs(cost: tf.Tensor, valid: tf.Tensor) -> Costs:
-    """Return the costs of valid pairs. Masked columns of cost 0 stand in if there are too few valid ones."""
+def _costs(cost: tf.Tensor, valid: tf.Tensor, limit: tf.Tensor | None) -> Costs:
+    """Return the costs of the pairs that may be made, less the limit."""
     rows, columns = tf.reduce_any(valid, axis=2), tf.reduce_any(valid, axis=1)
     lacking = tf.reduce_sum(tf.cast(rows, tf.int32), axis=1) - tf.reduce_sum(tf.cast(columns, tf.int32), axis=1)
+    # Other columns stand in if there are too few for the rows. A row that takes one of them costs 0.
     stands_in = ~columns & (tf.cumsum(tf.cast(~columns, tf.int32), axis=1) <= lacking[:, tf.newaxis])
-    pairs = rows[:, :, tf.newaxis] & stands_in[:, tf.newaxis, :]
-    others = tf.where(pairs, tf.zeros_like(cost), tf.constant(cost.dtype.max, cost.dtype))
+    refused = tf.constant(cost.dtype.max, cost.dtype)
+    others = refused if limit is not None else tf.where(stands_in[:, tf.newaxis], tf.zeros([], cost.dtype), refused)
     largest = tf.constant(MAX_COST[cost.dtype], cost.dtype)
-    possible = valid & (cost <= cost.dtype.max)
-    return Costs(tf.where(possible, tf.clip_by_value(cost, -largest, largest), others), rows, lacking < 0)
+    cost = tf.where(valid, tf.clip_by_value(cost, -largest, largest), others)
+    size = tf.reduce_max(tf.where(valid, tf.abs(cost), tf.zeros([], cost.dtype)), axis=[1, 2], keepdims=True)
+    size = tf.cast(size, tf.float64) + (0 if limit is None else tf.abs(limit))
+    # More than what sums of costs, and the duals after all rounds of bids, can differ by.
+    bound = 4 * tf.cast(tf.shape(cost)[1] + MIN_ROUNDS, tf.float64) * tf.where(size > 0, size, tf.ones_like(size))
+    return Costs(
+        cost,
+        rows,
+        columns=columns | stands_in,
+        spare=lacking < 0,
+        bound=bound,
+        refusal=2 * bound if limit is None else tf.zeros_like(bound),
+        limit=tf.zeros([], tf.float64) if limit is None else limit,
+    )
 
 
 def _rows_of(costs: Costs, rows: tf.Tensor) -> tf.Tensor:
     """The costs [B, r, s] of `rows` [B, r], in float64."""
     cost = take(costs.cost, rows)
-    return tf.where(cost < cost.dtype.max, tf.cast(cost, tf.float64), tf.constant(NEVER, tf.float64))
-
-
-def _is_possible(costs: tf.Tensor) -> tf.Tensor:
-    """Mark the costs of pairs that may be made, and the distances of columns that are reached."""
-    return costs < NEVER / 2
+    others = tf.where(costs.columns[:, tf.newaxis], costs.refusal, tf.constant(NEVER, tf.float64))
+    return tf.where(cost < cost.dtype.max, tf.cast(cost, tf.float64) - costs.limit, others)
 
 
 class Costs(NamedTuple):
     """Matrices of k <= s rows, all of which get a column unless they are masked."""
 
-    cost: tf.Tensor  # [B, k, s] float32 or float64, the largest number for pairs that are never made
-    rows: tf.Tensor  # [B, k] bool, False for masked rows
-    spare: tf.Tensor  # [B] bool: whether there are more columns than unmasked rows
+    cost: tf.Tensor  # [B, k, s] float32 or float64, the largest number for pairs that may not be made
+    rows: tf.Tensor  # [B, k] bool: the rows that may be in a pair
+    columns: tf.Tensor  # [B, s] bool: the columns that a row can get, as many as these rows or more
+    spare: tf.Tensor  # [B] bool: whether there are more
+    bound: tf.Tensor  # [B, 1, 1] float64: costs and differences of costs below it are of pairs that may be made
+    refusal: tf.Tensor  # [B, 1, 1] float64: the cost of a pair that may not be made
+    limit: tf.Tensor  # float64, a scalar or [B, 1, 1], which is subtracted from the others
 
 
 class PartialMatching(NamedTuple):
@@ -122,8 +145,8 @@ class Search(NamedTuple):
     working: tf.Tensor  # [B] bool
 
 
-def _completed(costs: Costs, pairs: PartialMatching) -> tuple[PartialMatching, tf.Tensor]:
-    """Pair the other rows by searches. Return all pairs, and whether every unmasked row has a column [B]."""
+def _completed(costs: Costs, pairs: PartialMatching) -> PartialMatching:
+    """Pair the other rows by searches. Every row that can be in a pair gets a column."""
     inactive = tf.zeros_like(costs.spare)
     search = Search(
         distance=tf.fill(tf.shape(pairs.v), tf.constant(NEVER, pairs.v.dtype)),
@@ -139,7 +162,7 @@ def _completed(costs: Costs, pairs: PartialMatching) -> tuple[PartialMatching, t
         (pairs, search),
         parallel_iterations=1,
     )
-    return pairs, tf.logical_not(tf.reduce_any(_unpaired_rows(costs, pairs), axis=1))
+    return pairs
 
 
 def _step(costs: Costs, pairs: PartialMatching, search: Search) -> tuple[PartialMatching, Search]:
@@ -152,27 +175,26 @@ def _step(costs: Costs, pairs: PartialMatching, search: Search) -> tuple[Partial
     open_to_scan = tf.where(free | is_scanned, never, distance)
     nearest = tf.reduce_min(open_to_scan, axis=1, keepdims=True)
     ended = active & (reach[:, 0] <= nearest[:, 0])
-    has_path = ended & _is_possible(reach[:, 0])
     drop = tf.minimum(distance - reach, tf.zeros_like(reach))
-    pairs = pairs._replace(v=pairs.v + tf.where(has_path[:, tf.newaxis], drop, tf.zeros_like(drop)))
-    pairs, end = _flipped(pairs, before, tf.where(has_path, _first_true(tf.equal(ending, reach)), end))
+    pairs = pairs._replace(v=pairs.v + tf.where(ended[:, tf.newaxis], drop, tf.zeros_like(drop)))
+    pairs, end = _flipped(pairs, before, tf.where(ended, _first_true(tf.equal(ending, reach)), end))
 
-    # A matrix starts a search once its last path is flipped. It stops if a search has found no path.
+    # A matrix starts a search once its last path is flipped.
     active &= ~ended
     unpaired = _unpaired_rows(costs, pairs)
-    starts = ~active & tf.equal(ended, has_path) & (end < 0) & working & tf.reduce_any(unpaired, axis=1)
+    starts = ~active & (end < 0) & working & tf.reduce_any(unpaired, axis=1)
     start = starts[:, tf.newaxis]
     distance, is_scanned = tf.where(start, never, distance), is_scanned & ~start
 
     # Scan the row of the nearest column. A search begins with its free row, at distance 0 and without a column.
-    scans = active[:, tf.newaxis] & _is_possible(nearest)
+    scans = active[:, tf.newaxis]
     column = tf.where(scans, _first_true(tf.equal(open_to_scan, nearest))[:, tf.newaxis], 0)
     row = tf.where(start, _first_true(unpaired)[:, tf.newaxis], tf.maximum(take(pairs.row_of, column), 0))
     reduced = _rows_of(costs, row)[:, 0] - pairs.v
     # Not below 0, so that rounding never makes a cycle of columns that shorten each other.
     further = nearest + tf.maximum(reduced - take(reduced, column), tf.zeros_like(reach))
     lengths = tf.where(start, reduced, further)
-    nearer = (start | scans) & _is_possible(lengths) & (lengths < distance)
+    nearer = (start | scans) & (lengths < distance)
     active |= starts
     return pairs, Search(
         distance=tf.where(nearer, lengths, distance),
@@ -204,7 +226,8 @@ def _initial_pairs(costs: Costs) -> PartialMatching:
     least = tf.reduce_min(costs.cost, axis=1)
     # With more columns than rows, duals of free columns must be 0, and it is not known yet which columns stay free.
     none = costs.spare[:, tf.newaxis] | (least >= least.dtype.max)
-    v = tf.cast(tf.where(none, tf.zeros_like(least), least), tf.float64)
+    limit = costs.limit if costs.limit.shape.rank == 0 else costs.limit[:, 0]
+    v = tf.where(none, tf.zeros([], tf.float64), tf.cast(least, tf.float64) - limit)
     nobody = PartialMatching(v, tf.fill([batch, width], -1), tf.fill([batch, height], -1))
     bidders = tf.clip_by_value(height // ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS)
     rounds = MIN_ROUNDS + height // ROWS_PER_ROUND
@@ -245,7 +268,8 @@ def _bid(costs: Costs, pairs: PartialMatching, bidders: tf.Tensor) -> tuple[tf.T
     fall = tf.reduce_min(tf.where(is_column, tf.constant(NEVER, tf.float64), reduced), axis=2) - best
     # A row that can have at most one column is left to the search. So is a row that would take a column from another
     # one without changing a dual.
-    bids = (rows < height) & _is_possible(fall) & _is_possible(best) & ((turn < width) | (fall > 0))
+    can_choose = (fall < costs.bound[:, 0]) & (best < costs.bound[:, 0])
+    bids = (rows < height) & can_choose & ((turn < width) | (fall > 0))
 
     # The first of the rows that bid for a column gets it, and the row that had it is free again.
     winner = tf.reduce_min(tf.where(is_column & bids[:, :, tf.newaxis], row[:, :, tf.newaxis], height), axis=1)
@@ -273,14 +297,14 @@ def _first_true(mask: tf.Tensor) -> tf.Tensor:
 
 
 def exact_matching(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """The matrix [..., n, m] of the matching with the largest sum; NaN for logits that allow no complete matching."""
+    """The matrix [..., n, m] of the matching with the largest sum; NaN for a valid NaN or +inf."""
     columns = assign(logits, row_mask, column_mask)
-    sizes = [
-        tf.shape(logits)[axis] if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)
-        for axis, mask in ((-2, row_mask), (-1, column_mask))
-    ]
-    pairs = tf.reduce_sum(tf.cast(columns >= 0, tf.int32), axis=-1)
-    complete = tf.equal(pairs, tf.minimum(*sizes))[..., tf.newaxis, tf.newaxis]
     # Not one_hot, which in onnxruntime counts -1 from the end.
     exact = tf.cast(tf.equal(columns[..., tf.newaxis], tf.range(tf.shape(logits)[-1])), logits.dtype)
-    return or_nan(exact, ~complete)
+    return or_nan(exact, has_no_answer(logits, row_mask, column_mask)[..., tf.newaxis, tf.newaxis])
+
+
+def has_no_answer(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
+    """Whether a valid pair of each matrix has NaN or +inf: bool [...]."""
+    valid = valid_pairs(tf.zeros_like(scores), row_mask, column_mask)
+    return tf.reduce_any(valid & is_nan_or_infinity(scores), axis=[-2, -1])

@@ -22,9 +22,11 @@ class MatchResult(NamedTuple):
 
 
 @traced_if_eager
-def matched_pairs(cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> MatchResult:
-    """Compute `match` for checked arguments."""
-    columns = assign(-cost, row_mask, column_mask)
+def matched_pairs(
+    cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None, min_score: tf.Tensor | None = None
+) -> MatchResult:
+    """Compute `match` for checked arguments, with the negative of the largest cost."""
+    columns = assign(-cost, row_mask, column_mask, min_score)
     row_matched = columns >= 0
     row_numbers, column_numbers = tf.range(tf.shape(cost)[-2]), tf.range(tf.shape(cost)[-1])
     pairs = tf.equal(columns[..., tf.newaxis], column_numbers)  # [..., m, n], none in a row of -1

@@ -12,6 +12,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.core.order import take
+from keras_softsort.ops.matching._assignment import has_no_answer
 from keras_softsort.ops.matching._pairs import matched_pairs
 
 NORMALIZATIONS = ("batch", "set", "none")
@@ -63,8 +64,8 @@ def set_loss(
     Returns:
       `[batch]`, the loss of each set, in the dtype of the matched losses. Masked items never affect it. In sets without
       valid targets all predictions are unmatched. If there are more targets than predictions, the remaining targets add
-      nothing. Among equally good matchings one is chosen. A set with a cost of NaN or -inf, or without a matching of
-      finite cost, gives NaN. Half precision is summed in float32. Cost and source are those of `match`.
+      nothing, and nor does a target whose costs are all +inf. Among equally good matchings one is chosen. A set with a
+      cost of NaN or -inf gives NaN. Half precision is summed in float32. Cost and source are those of `match`.
 
     Raises:
       TypeError: a function is not callable, a mask is not bool, or there are no floating-point predictions.
@@ -95,10 +96,7 @@ def set_loss(
     fixed = tf.nest.map_structure(tf.stop_gradient, predictions)
     cost = _result("pair_cost", pair_cost, targets, fixed, m=target, n=prediction)
     matching = matched_pairs(cost, target_mask, prediction_mask)
-    pairs, targets_count, predictions_count = (
-        tf.reduce_sum(tf.cast(mask, tf.int32), axis=1) for mask in (matching.row_matched, target_mask, prediction_mask)
-    )
-    failed = pairs < tf.minimum(targets_count, predictions_count)  # fewer than the valid items allow
+    failed = has_no_answer(-cost, target_mask, prediction_mask)
     if arguments.boolean("skip_nan", skip_nan):
         failed |= _any_nan(prediction_mask, predictions)
         # Zeros, so that no NaN of a function reaches the gradient.

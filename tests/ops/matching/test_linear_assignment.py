@@ -41,22 +41,28 @@ def total(scores, columns):
 
 
 def check_best(scores, found):
+    """As many pairs as can be, with the best total. A pair that may not be made costs more than all others can save."""
     for matrix, columns in zip(scores, np.asarray(found), strict=True):
-        rows, best = linear_sum_assignment(matrix, maximize=True)
-        assert (columns >= 0).sum() == len(rows)
-        np.testing.assert_allclose(total(matrix, columns), matrix[rows, best].sum(), rtol=1e-12, atol=1e-12)
+        finite = np.isfinite(matrix)
+        dear = 1 + 2 * min(matrix.shape) * np.abs(matrix[finite]).max(initial=0)
+        rows, best = linear_sum_assignment(np.where(finite, matrix, -dear), maximize=True)
+        allowed = finite[rows, best]
+        assert (columns >= 0).sum() == allowed.sum()
+        np.testing.assert_allclose(total(matrix, columns), matrix[rows, best][allowed].sum(), rtol=1e-12, atol=1e-12)
 
 
-def brute_force(scores, row_mask, column_mask):
-    """The best total over all full assignments of the kept rows and columns, None without a finite one."""
+def brute_force(scores, row_mask, column_mask, min_score=None):
+    """The best number of pairs and total, over all ways to pair some rows and columns that are kept."""
     rows, columns = np.flatnonzero(row_mask), np.flatnonzero(column_mask)
-    size = min(len(rows), len(columns))
-    totals = [
-        scores[list(some), list(order)].sum()
-        for some in itertools.combinations(rows, size)
-        for order in itertools.permutations(columns, size)
-    ]
-    return None if max(totals) == -np.inf else max(totals)
+    least = -np.inf if min_score is None else min_score
+    found = [(0, 0.0)]
+    for size in range(1, min(len(rows), len(columns)) + 1):
+        for some in itertools.combinations(rows, size):
+            for order in itertools.permutations(columns, size):
+                pairs = scores[list(some), list(order)]
+                if (pairs > least).all():
+                    found.append((size, pairs.sum()))
+    return max(found, key=(lambda each: each[1] - least * each[0]) if min_score is not None else None)
 
 
 @pytest.mark.slow
@@ -67,17 +73,41 @@ def test_best_total_is_scipys(kind):
         check_best(scores, any_shape(scores))
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "share", "is_possible"), [(8, 8, 0.1, False), (30, 32, 0.3, True), (60, 60, 0.2, True)]
-)
-def test_few_possible_pairs(n, m, share, is_possible):
-    scores = KINDS["ties"](RANDOM, (3, n, m))
-    scores[RANDOM.random(scores.shape) > share] = -np.inf
-    found = any_shape(scores).numpy()
-    if is_possible:
-        check_best(scores, found)
-    else:
-        assert (found == -1).all()
+@pytest.mark.parametrize(("n", "m", "share"), [(8, 8, 0.1), (9, 5, 0.2), (30, 32, 0.3), (60, 60, 0.04), (60, 60, 0.2)])
+def test_few_possible_pairs(n, m, share):
+    for kind in ("ties", "normal"):
+        scores = KINDS[kind](RANDOM, (3, n, m))
+        scores[RANDOM.random(scores.shape) > share] = -np.inf
+        scores[0, 1] = -np.inf
+        check_best(scores, any_shape(scores))
+
+
+@pytest.mark.parametrize("mode", ["eager", "traced", pytest.param("xla", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n", "m"), [(6, 6), (5, 9), (9, 5)])
+def test_a_least_score_is_that_of_lap(n, m, mode):
+    """Pairs are only made where they add to the sum of what they have above it, not cut off afterwards."""
+    lap = pytest.importorskip("lap")
+    run = linear_assignment
+    if mode != "eager":
+        run = tf.function(linear_assignment, jit_compile=True if mode == "xla" else None, autograph=False)
+    for dtype in ("float32", "float64"):
+        costs = RANDOM.normal(size=(8, n, m)).astype(dtype) + 3
+        costs[RANDOM.random(costs.shape) > 0.7] = np.inf
+        for limit in (-1.0, 2.5, 3.0, 30.0):
+            found = run(-costs, min_score=-limit).numpy()
+            for cost, columns in zip(costs.astype(float), found, strict=True):
+                dear = np.where(np.isfinite(cost), cost, 1e6)
+                _, theirs, _ = lap.lapjv(dear, extend_cost=True, cost_limit=limit)
+                np.testing.assert_array_equal(columns, theirs)
+
+
+def test_a_least_score_of_each_matrix():
+    scores = np.float32([[[0.9, 0.1], [0.8, 0.7]]] * 3)
+    found = linear_assignment(scores, min_score=tf.constant([0.0, 0.75, 0.9]))
+    np.testing.assert_array_equal(found, [[0, 1], [0, -1], [-1, -1]])
+    np.testing.assert_array_equal(linear_assignment(scores[:1], min_score=0.75), found[1:2])
+    both = linear_assignment(scores.reshape(3, 1, 2, 2), min_score=np.float32([[0.0], [0.75], [0.9]]))
+    np.testing.assert_array_equal(both[:, 0], found)
 
 
 def test_large_matrix():
@@ -92,21 +122,22 @@ def test_brute_force_with_masks_and_infinities(shape, values):
     scores = KINDS[values](RANDOM, (60, *shape))
     scores[RANDOM.random(scores.shape) < 0.45] = -np.inf
     row_mask, column_mask = RANDOM.random((60, shape[0])) < 0.7, RANDOM.random((60, shape[1])) < 0.7
-    outcomes = set()
-    for matrix, rows, columns, found in zip(
-        scores, row_mask, column_mask, any_masks(scores, row_mask, column_mask).numpy(), strict=True
-    ):
-        best = brute_force(matrix, rows, columns)
-        outcomes.add(best is None)
-        if best is None:
-            assert (found == -1).all()
-            continue
-        paired = found >= 0
-        assert paired.sum() == min(rows.sum(), columns.sum())
-        assert rows[paired].all()
-        assert columns[found[paired]].all()
-        np.testing.assert_allclose(total(matrix, found), best, rtol=1e-12, atol=1e-12)
-    assert outcomes == {True, False}
+    limits = tf.constant(RANDOM.choice([-1.0, -0.5, 0.0, 1.0], 60))
+    everything = any_masks(scores, row_mask, column_mask).numpy()
+    limited = linear_assignment(scores, row_mask=row_mask, column_mask=column_mask, min_score=limits).numpy()
+    for i, (matrix, rows, columns) in enumerate(zip(scores, row_mask, column_mask, strict=True)):
+        for found, limit in ((everything[i], None), (limited[i], float(limits[i]))):
+            count, best = brute_force(matrix, rows, columns, limit)
+            paired = found >= 0
+            assert rows[paired].all()
+            assert columns[found[paired]].all()
+            if limit is None:
+                assert paired.sum() == count
+                np.testing.assert_allclose(total(matrix, found), best, rtol=1e-12, atol=1e-12)
+            else:
+                assert (matrix[paired, found[paired]] > limit).all()
+                surplus = total(matrix, found) - limit * paired.sum()
+                np.testing.assert_allclose(surplus, best - limit * count, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -137,7 +168,7 @@ def test_best_total_of_float32_scores_is_scipys(kind):
 def test_the_lowest_number_is_a_score_and_minus_infinity_is_none(dtype):
     for low, is_possible in (np.finfo(dtype).min, True), (-np.inf, False):
         scores = np.array([[[low, low], [1, low]]], dtype)
-        np.testing.assert_array_equal(linear_assignment(scores), [[1, 0]] if is_possible else [[-1, -1]])
+        np.testing.assert_array_equal(linear_assignment(scores), [[1, 0]] if is_possible else [[-1, 0]])
 
 
 @pytest.mark.parametrize("target", ["cpu", "tpu"])
@@ -172,14 +203,20 @@ def test_all_masked():
         np.testing.assert_array_equal(any_masks(np.zeros([1, 3, 3]), rows, columns), [[-1, -1, -1]])
 
 
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, "infeasible"], ids=str)
+@pytest.mark.parametrize("columns", [6, 8])
+def test_rows_that_share_too_few_columns(columns):
+    scores = RANDOM.normal(size=(3, 6, columns))
+    scores[1, :4, 3:] = -np.inf  # four rows share three columns
+    found = any_shape(scores).numpy()
+    assert (found[1] < 0).sum() == 1
+    check_best(scores, found)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf], ids=str)
 @pytest.mark.parametrize("columns", [6, 8])
 def test_a_matrix_without_an_answer_leaves_the_others(wrong, columns):
     scores = RANDOM.normal(size=(3, 6, columns))
-    if wrong == "infeasible":
-        scores[1, :4, 3:] = -np.inf  # four rows share three columns
-    else:
-        scores[1, 2, 4] = wrong
+    scores[1, 2, 4] = wrong
     found = any_shape(scores).numpy()
     np.testing.assert_array_equal(found[1], np.full(6, -1))
     check_best(scores[::2], found[::2])
@@ -221,6 +258,9 @@ def test_no_gradient():
         ({"column_mask": tf.ones([2, 4])}, TypeError, "column_mask must be bool .*got dtype float32"),
         ({"row_mask": tf.ones([2, 4], tf.bool)}, ValueError, r"row_mask must have shape \(2, 3\), got \(2, 4\)"),
         ({"column_mask": tf.ones([2, 3], tf.bool)}, ValueError, r"column_mask must .* \(2, 4\), got \(2, 3\)"),
+        ({"min_score": "a"}, TypeError, "min_score must be a number"),
+        ({"min_score": np.inf}, ValueError, "min_score must be"),
+        ({"min_score": tf.ones([3])}, ValueError, r"min_score must broadcast against the leading axes \(2,\), got"),
         ({"column_mask": tf.ones([4], tf.bool)}, ValueError, r"column_mask must .* \(2, 4\), got \(4,\)"),
     ],
 )

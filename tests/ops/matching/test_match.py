@@ -96,15 +96,27 @@ def test_all_targets_masked():
 def test_a_matrix_without_an_answer_leaves_the_others(rng):
     cost = rng.normal(size=(5, 3, 4))
     cost[1, 0, 0], cost[2, 0, 0] = np.nan, -np.inf
-    cost[3, :, 2:] = np.inf  # three targets share two predictions
     result = any_shape(cost)
-    assert not any(np.any(x[1:4]) for x in result)
-    check_pairs(cost[[0, 4]], [tf.gather(x, [0, 4]) for x in result])
+    assert not any(np.any(x[1:3]) for x in result)
+    check_pairs(cost[[0, 3, 4]], [tf.gather(x, [0, 3, 4]) for x in result])
 
 
 def test_a_pair_of_infinite_cost_is_not_made():
     result = match(tf.constant([[np.inf, 1.0, 9.0], [0.0, np.inf, 9.0]]))
     assert result.columns.numpy().tolist() == [1, 0]
+    result = match(tf.constant([[np.inf, np.inf], [3.0, 1.0], [0.0, np.inf]]))
+    assert result.columns.numpy().tolist() == [0, 1, 0]
+    assert result.row_matched.numpy().tolist() == [False, True, True]
+
+
+def test_the_largest_cost():
+    cost = tf.constant([[1.0, 2.0], [1.5, 9.0]])
+    assert match(cost).columns.numpy().tolist() == [1, 0]
+    result = match(cost, max_cost=1.75)  # one pair of 1 is worth more than two of 2 and 1.5
+    assert result.columns.numpy().tolist() == [0, 0]
+    assert result.row_matched.numpy().tolist() == [True, False]
+    assert result.column_matched.numpy().tolist() == [True, False]
+    assert not np.any(match(cost, max_cost=tf.constant(1.0)).row_matched)
 
 
 def test_no_gradient():
