@@ -27,18 +27,10 @@ SCORES = ("num_frames", "num_matches", "num_switches", "num_false_positives", "n
 
 
 def by_match(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the pairs by `ops.match`; NaN marks a pair that may not be matched.
-
-    Each row has a column of its own for having no partner. It costs more than all pairs together can save, so there are
-    as many pairs as can be.
-    """
-    allowed = np.isfinite(costs)
-    dear = 1 + 2 * min(costs.shape) * (1 + np.abs(costs[allowed]).max(initial=0))
-    alone = np.where(np.eye(len(costs), dtype=bool), dear, np.inf)
-    gated = np.concatenate([np.where(allowed, costs, np.inf), alone], axis=1)
-    columns = ks.ops.match(tf.constant(gated)).columns.numpy()
-    (rows,) = np.nonzero(columns < costs.shape[1])
-    return rows, columns[rows]
+    """Rows and columns of the pairs by `ops.match`; NaN marks a pair that may not be matched."""
+    matching = ks.ops.match(tf.constant(np.where(np.isfinite(costs), costs, np.inf)))
+    (rows,) = np.nonzero(matching.row_matched)
+    return rows, matching.columns.numpy()[rows]
 
 
 def main(arguments: list[str] | None = None) -> dict:
