@@ -48,11 +48,6 @@ def product_error(dtype: tf.DType) -> float:
     return 2.0**-15 if dtype == tf.float32 and multiplies_coarsely() else 0.0
 
 
-def times_vector(matrix: tf.Tensor, vector: tf.Tensor) -> tf.Tensor:
-    """The products [B, m] of matrices [B, m, n] and vectors [B, n], as sums, which keep their digits on all devices."""
-    return tf.reduce_sum(matrix * vector[:, tf.newaxis, :], axis=2)
-
-
 def _parts(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The upper bits of `x`, which have its derivative, and the exact rest, which has none."""
     upper = tf.bitcast(tf.bitwise.bitwise_and(tf.bitcast(x, tf.int32), _UPPER_BITS), tf.float32)

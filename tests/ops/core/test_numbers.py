@@ -77,12 +77,6 @@ def test_switched_off_it_is_one_product(device):
     np.testing.assert_array_equal(found, tf.matmul(X, Y, transpose_b=True))
 
 
-def test_products_with_vectors_keep_their_digits(device):
-    """They are sums, which no device rounds."""
-    found = numbers.times_vector(tf.constant(X), tf.constant(Y[:, 0]))
-    np.testing.assert_allclose(found, np.einsum("bmn,bn->bm", np.float64(X), Y[:, 0]), rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("size", [0, 1, 4, 5, 20, 101, None])
 @pytest.mark.parametrize("ways", [{}, {"exclusive": True}, {"reverse": True}, {"exclusive": True, "reverse": True}])
