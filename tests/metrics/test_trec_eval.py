@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.readme import README, fenced_blocks
 
 import keras_softsort as ks
 
@@ -61,3 +62,26 @@ def test_numbers_of_trec_eval(name):
     every = OURS[name]()
     every.update_state(labels, scores)
     assert float(every.result()) == pytest.approx(np.mean([each[name] for each in theirs.values()]), abs=1e-6)
+
+
+def test_numbers_of_the_page():
+    """`docs/coming-from/trec_eval.md` has the means of trec_eval for its judgments and run."""
+    trec_eval = pytest.importorskip("pytrec_eval")
+    block, _ = fenced_blocks((README.parent / "docs" / "coming-from" / "trec_eval.md").read_text())
+    page = {}
+    exec(block, page)
+    theirs = trec_eval.RelevanceEvaluator(page["qrels"], trec_eval.supported_measures).evaluate(page["run"])
+    means = {name: np.mean([each[name] for each in theirs.values()]) for name in page["measured"]}
+    assert page["measured"] == pytest.approx(means, abs=1e-6)
+    assert page["trec_eval"] == pytest.approx(means, abs=5e-5)
+
+
+def test_rows_that_are_filled_with_items_that_were_not_retrieved():
+    """Precision divides by k, as there, and the order of equal scores is that of the names, the last one first."""
+    trec_eval = pytest.importorskip("pytrec_eval")
+    judgments, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}
+    theirs = trec_eval.RelevanceEvaluator(judgments, {"P_5", "recip_rank"}).evaluate(run)["q"]
+    labels, scores = [[0, 1, 0, 0, 0]], [[1.0, 1.0, *[-np.inf] * 3]]
+    assert float(ks.Precision(5)(labels, scores)) == pytest.approx(theirs["P_5"]) == 0.2
+    assert float(ks.MRR(ties="position")(labels, scores)) == pytest.approx(theirs["recip_rank"]) == 0.5
+    assert float(ks.Precision(5)([[0, 1, -1, -1, -1]], scores)) == 0.5
