@@ -12,9 +12,14 @@ USERS = np.repeat(np.arange(5), SIZES)
 CLICKS = np.array([0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 1, 1])
 GRADES = np.array([0, 2, 1, 3, 0, 0, 0, 0, 1, 0, 0, 4, 2, 0, 0, 0, 1, 0, 1, 2, 1])
 # Equal scores are in different lists.
-SCORES = np.array(
-    [0.09, 0.24, 0.80, 0.37, 0.05, 0.43, 0.48, 0.16, 0.73, 0.11, 0.39]
-    + [0.52, 0.43, 0.59, 0.74, 0.96, 0.28, 0.65, 0.70, 0.29, 0.12]
+SCORES = np.concatenate(
+    [
+        [0.09, 0.24, 0.80, 0.37, 0.05],
+        [0.43, 0.48, 0.16],
+        [0.73, 0.11, 0.39, 0.52, 0.43, 0.59],
+        [0.74, 0.96, 0.28, 0.65],
+        [0.70, 0.29, 0.12],
+    ]
 )
 # The name of the metric and `top_k` -> the results with `empty_target_action` "neg", "pos" and "skip".
 RECORDED = {
