@@ -9,7 +9,15 @@ from operator import attrgetter
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.readme import PAGES, README, fenced_blocks, is_of_a_missing_framework, is_of_an_engine, is_tf_ranking
+from support.readme import (
+    PAGES,
+    README,
+    cells,
+    fenced_blocks,
+    is_of_a_missing_framework,
+    is_of_an_engine,
+    is_tf_ranking,
+)
 
 import keras_softsort as ks
 
@@ -84,6 +92,26 @@ def test_blocks_of_pages_run(page, monkeypatch, tmp_path, capsys):
         printed = capsys.readouterr().out
         if page == README:
             assert numbers(printed) == pytest.approx(shown(block), abs=0.03), printed
+
+
+GUIDES_WITH_CELLS = [page for page in sorted((README.parent / "docs/guides").glob("*.md")) if cells(page.read_text())]
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.default_stack_only
+@pytest.mark.parametrize("page", GUIDES_WITH_CELLS, ids=lambda page: page.name)
+def test_cells_of_guides_run(page, monkeypatch, tmp_path):
+    """The site shows what they print and draw. They are one program."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    drawn = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append(plt.gcf()))
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page"}
+    for cell in cells(page.read_text()):
+        exec(compile(cell, str(page), "exec"), names)
+    plt.close("all")
+    assert drawn
 
 
 def shown(block):

@@ -15,6 +15,11 @@ def fenced_blocks(text):
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
+def cells(text):
+    """The code of the cells of a page that the site runs."""
+    return re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def is_of_an_engine(block):
     """Whether it runs on Spark or Beam: `tests/test_workers.py` runs it."""
     return any(name in block for name in ("spark", "beam"))
