@@ -20,6 +20,7 @@ extensions = [
     "sphinx_copybutton",
     "api_pages",
     "api_links",
+    "notebooks",
     "result_pages",
 ]
 # Only GitHub says where the repository is.
