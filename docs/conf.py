@@ -54,7 +54,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"
 myst_substitutions = {"source": f"The source is in [the repository]({repository})." if repository else ""}
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
-nb_execution_timeout = 120
+nb_execution_timeout = 300
 # The extra `docs` installs KerasTuner. Without it this page is shown without its results.
 nb_execution_excludepatterns = [] if importlib.util.find_spec("keras_tuner") else ["recipes/hyperparameters.md"]
 nb_execution_raise_on_error = True
