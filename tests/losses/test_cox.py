@@ -63,7 +63,7 @@ def test_groups_are_strata():
 
 
 def test_the_concordance_of_released_convicts():
-    """As lifelines 0.30.3 computes it: concordance_index(months, -risks, event)."""
+    """lifelines 0.30.3 gives the same number for concordance_index(months, -risks, event)."""
     risks = X @ PHReg(MONTHS, X, status=EVENT, ties="breslow").fit().params
     metric = ks.OrderedPairAccuracy(lists="batch", padding=None, keep_zero_weights=True, dtype="float64")
     metric.update_state(LABELS, risks, sample_weight=EVENT)
