@@ -26,7 +26,7 @@ METRICS: dict[str, Any] = {
 }
 # Metrics whose value is lower for a better order.
 LOWER_IS_BETTER = ("arp",)
-# Of pairs with equal predictions, LightGBM and scikit-learn count one half, too.
+# LightGBM and scikit-learn also count one half for pairs with equal predictions.
 DEFAULT_TIES = {"ordered_pairs": "mean"}
 
 

@@ -231,7 +231,7 @@ def test_the_auc_of_users():
 
 
 def test_harrells_concordance_index():
-    """As lifelines 0.30.3 computes it. Of two people with one time, one with the event has the higher risk."""
+    """The number is that of lifelines 0.30.3. At equal times a person with the event has the higher risk."""
     times = np.float64([6, 5, 4, 2, 3, 1, 1, 1, 2, 6, 5, 7])
     events = np.float64([0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1])
     risks = np.float64([0, 0.5, 1, 1, 1, 0, 0, 0, 0, 1.5, 1, 1.5])

@@ -25,7 +25,7 @@ from keras_softsort.ops.core.tracing import traced_if_eager
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix.
 ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS = 8, 4, 16
 ROWS_PER_ROUND, MIN_ROUNDS = 4, 16
-# The distance of a column that is not reached. Half of it counts as such.
+# The distance of a column that is not reached.
 NEVER = tf.float64.max / 8
 # Larger costs count as this one, so that sums of costs stay far from `NEVER`.
 MAX_COST = {tf.float32: 0.99 * tf.float32.max, tf.float64: NEVER / 1e6}

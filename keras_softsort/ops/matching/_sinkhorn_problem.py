@@ -69,7 +69,7 @@ class SinkhornMatrices(NamedTuple):
     start: tf.Tensor  # [B, M]: the potentials of the columns before the first iteration
     rows: tf.Tensor  # [B, N]: the sum of each row; 0 if masked
     columns: tf.Tensor  # [B, M]
-    failed: tf.Tensor  # [B]: holds NaN or +inf, or a row or column without an allowed entry
+    failed: tf.Tensor  # [B]: holds NaN or +inf
     # penalty / (penalty + tau), a scalar or [B, 1], if sums may differ from `rows` and `columns` at a penalty.
     exponent: tf.Tensor | None = None
 
@@ -102,13 +102,14 @@ def sinkhorn_matrices(
     if not are_ones:
         rows, columns, has_wrong_sums = _without_wrong_sums(rows, columns)
         failed |= has_wrong_sums
+    rows, columns = _without_lone_items(scores, rows, columns)
     if penalty is not None:
         rows, columns = _without_lone_sides(rows, columns)
     elif not (are_ones and is_square):
         scores, rows, columns = _with_slack(scores, rows, columns)
         are_ones = False
     scores, rows, columns = _of_one_shape(scores, rows, columns)
-    scores, allowed, failed = _allowed_pairs(scores, rows, columns, failed, are_all_valid=are_ones)
+    scores, allowed, failed = _allowed_pairs(scores, rows, columns, failed)
     tau = tf.where(tau > 0, tau, tf.ones_like(tau))
     exponent = None if penalty is None else penalty / (penalty + tau)
     if exponent is not None and exponent.shape.rank != 0:
@@ -116,6 +117,15 @@ def sinkhorn_matrices(
     below, start = _in_temperatures(scores, allowed, tau, relative=penalty is None)
     start = tf.where(columns > 0, start, excluded(start.dtype))
     return SinkhornMatrices(below, start, rows, columns, failed, exponent)
+
+
+def _without_lone_items(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The sums, 0 for rows and columns that -inf allows no match."""
+    # NaN counts as allowed, so that it is found later.
+    allowed = at_least_or_nan(scores, scores.dtype.min)
+    allowed &= (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    of_rows, of_columns = (tf.reduce_any(allowed, axis=axis) for axis in (2, 1))
+    return tf.where(of_rows, rows, tf.zeros_like(rows)), tf.where(of_columns, columns, tf.zeros_like(columns))
 
 
 def _without_wrong_sums(rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -150,25 +160,18 @@ def _with_slack(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple
 
 
 def _allowed_pairs(
-    scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, failed: tf.Tensor, *, are_all_valid: bool
+    scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, failed: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """The scores, 0 where no match is allowed; where it is [B, N, M]; and whether a matrix has failed [B].
 
     A failed matrix is computed as zeros, since NaN would end the loops that all matrices of the batch share.
     """
-    allowed, is_wrong = at_least_or_nan(scores, scores.dtype.min), is_nan_or_infinity(scores)
-    valid = None if are_all_valid else (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
-    if valid is not None:
-        allowed, is_wrong = allowed & valid, is_wrong & valid
-    lacks_column, lacks_row = (~tf.reduce_any(allowed, axis=axis) for axis in (2, 1))
-    if valid is not None:
-        lacks_column, lacks_row = (rows > 0) & lacks_column, (columns > 0) & lacks_row
-    failed |= tf.reduce_any(is_wrong, axis=[1, 2])
-    failed |= tf.reduce_any(lacks_column, axis=1) | tf.reduce_any(lacks_row, axis=1)
+    valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    failed |= tf.reduce_any(is_nan_or_infinity(scores) & valid, axis=[1, 2])
     failed = with_static_shape(failed, scores.shape[:1])
     zeroed = failed[:, tf.newaxis, tf.newaxis]
-    scores = tf.where(allowed & ~zeroed, scores, tf.zeros_like(scores))
-    return scores, allowed | (zeroed if valid is None else zeroed & valid), failed
+    allowed = valid & (zeroed | at_least_or_nan(scores, scores.dtype.min))
+    return tf.where(allowed & ~zeroed, scores, tf.zeros_like(scores)), allowed, failed
 
 
 def _in_temperatures(

@@ -87,9 +87,10 @@ def sinkhorn(
 
     Returns:
       `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32. Equal logits share evenly. A matrix
-      with a valid NaN or +inf, or an infinite sum, is NaN. So is one with a valid row or column of -inf only, unless it
-      may stay unmatched. If -inf allows no complete matching, the residual stays large, and `hard` gives NaN. Without
-      valid rows or columns the matrix is 0. Its gradient may be differentiated again, but not under XLA.
+      with a valid NaN or +inf, or an infinite sum, is NaN. A row or column of -inf only counts as masked; in a square
+      matrix without masks or sums, the other rows then sum to more than 1. If -inf allows no complete matching, the
+      residual stays large. Without valid rows or columns the matrix is 0. Its gradient may be differentiated again,
+      under XLA for up to 20 iterations without a tolerance.
 
       The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
       slack row, and has no gradient. With a `marginal_penalty` it is the largest change by half an iteration.

@@ -12,6 +12,8 @@ from keras_softsort.ops.matching._sinkhorn_steps import Gradients, Potentials, S
 
 # The most iterations of soft permutations after which it is asked whether a matrix stops.
 MAX_ROUND = 8
+# The default number of iterations has as many segments.
+MAX_SEGMENTS_WITHOUT_LOOP = 2
 # The residual of conjugate gradients, relative to the first one, at which they stop.
 IMPLICIT_RESIDUAL = {tf.float32: 1e-5, tf.float64: 1e-10}
 
@@ -66,7 +68,7 @@ def iterated(
         kept = () if plan.has_implicit_gradient else kept
         stored = tuple(tf.tile(tf.zeros_like(row)[tf.newaxis], [plan.segments, *[1] * row.shape.rank]) for row in kept)
         first = tf.constant(0), state, weights, stored
-        _, last, weights, stored = tf.while_loop(is_running, body, first, maximum_iterations=plan.segments)
+        _, last, weights, stored = _loop(plan, is_running, body, first)
         result = weights[0] if weights else problem.weights(last)
 
         def gradient(upstream: tf.Tensor, *_: tf.Tensor) -> list[tf.Tensor]:
@@ -93,8 +95,17 @@ def _reversed(problem: Problem, plan: Plan, stored: tuple, made: tf.Tensor, grad
         return index - 1, problem.reverse(plan, first, made, kept, gradients)
 
     segments = tf.constant(plan.segments) if plan.tolerance is None else -(-tf.reduce_max(made) // plan.length)
-    start = segments - 1, gradients
-    return tf.while_loop(lambda index, _: index >= 0, body, start, maximum_iterations=plan.segments)[1]
+    return _loop(plan, lambda index, _: index >= 0, body, (segments - 1, gradients))[1]
+
+
+def _loop(plan: Plan, is_running: Callable[..., tf.Tensor], body: Callable[..., tuple], start: tuple) -> tuple:
+    """`tf.while_loop` over the segments, or few of them without a loop: XLA takes no second derivative of a loop."""
+    if plan.tolerance is None and plan.segments <= MAX_SEGMENTS_WITHOUT_LOOP:
+        state = start
+        for _ in range(plan.segments):
+            state = body(*state)
+        return state
+    return tf.while_loop(is_running, body, start, maximum_iterations=plan.segments)
 
 
 def _put(rows: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:

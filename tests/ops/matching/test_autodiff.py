@@ -64,3 +64,21 @@ def test_forward_mode_of_sums_is_refused(name):
     sums = tf.ones([3], tf.float64)
     with tf.autodiff.ForwardAccumulator(sums, sums), pytest.raises(RuntimeError, match="no derivative in forward mode"):
         ks.sinkhorn(RNG.normal(size=(3, 3)), **{name: sums})
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_the_default_iterations_under_xla():
+    """TensorFlow compiles no second derivative of a loop, and two segments are none."""
+
+    def second(logits):
+        with tf.GradientTape() as outer:
+            outer.watch(logits)
+            with tf.GradientTape() as inner:
+                inner.watch(logits)
+                total = tf.reduce_sum(tf.square(ks.sinkhorn(logits)))
+            norm = tf.reduce_sum(tf.square(inner.gradient(total, logits)))
+        return outer.gradient(norm, logits)
+
+    logits = tf.constant(np.random.default_rng(0).normal(size=(2, 4, 4)))
+    found = tf.function(second, jit_compile=True, autograph=False)(logits)
+    np.testing.assert_allclose(found, second(logits), rtol=1e-8, atol=1e-12)

@@ -148,7 +148,7 @@ def test_excluded_references_of_some_queries():
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("k", "num_queries", "num_candidates"), [(5, 3, 128), (10, 16, 1024)])
 def test_several_exclusions_per_query(k, num_queries, num_candidates, jit_compile):
-    """As the factorized top k of TFRS: those with the largest inner products that a query has not excluded."""
+    """The result is that of the factorized top k of TFRS: the largest inner products that are not excluded."""
     rng = np.random.default_rng(k)
     candidates, queries = (rng.normal(size=(size, 4)).astype("float32") for size in (num_candidates, num_queries))
     scores = queries @ candidates.T

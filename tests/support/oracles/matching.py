@@ -51,8 +51,10 @@ def sinkhorn(
     result = np.zeros(logits.shape)
     for index in np.ndindex(logits.shape[:-2]):
         n, m = logits.shape[-2:]
-        rows = np.arange(n) if row_mask is None else np.flatnonzero(row_mask[index])
-        columns = np.arange(m) if column_mask is None else np.flatnonzero(column_mask[index])
+        used = np.ones([n, m], bool) if row_mask is None else np.repeat(row_mask[index][:, None], m, axis=1)
+        used &= True if column_mask is None else np.asarray(column_mask[index])
+        used &= logits[index] != -np.inf  # a row or column of -inf only takes no part
+        rows, columns = np.flatnonzero(used.any(axis=1)), np.flatnonzero(used.any(axis=0))
         if len(rows) and len(columns):
             kept = np.ix_(rows, columns)
             masses = row_sums[index][rows], column_sums[index][columns]
