@@ -34,6 +34,7 @@ WRONG = {
     "implicit_gradient": FLAG,
     **dict.fromkeys(["exclude_self", "neighbors_only", "keep_zero_weights"], FLAG),
     "max_label": POSITIVE,
+    **dict.fromkeys(["max_cost", "min_score"], ("a", np.inf)),
     "no_pairs": ("a", np.inf),
     **dict.fromkeys(["direction", "scale", "method", "returns", "ties", "lambda_weight", "gain", "discount"], NAME),
     **dict.fromkeys(["normalization", "distance", "objective", "target", "lists", "padding", "reduction"], NAME),

@@ -48,7 +48,7 @@ OF_LOGITS = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.t
 for name, loss in OF_LOGITS.items():
     LOSSES[name] = lambda s, loss=loss: loss.of(tf.stack([s, s], axis=-1), tf.zeros_like(s))
 OF_LABELS = ("ndcg", "dcg", "precision", "recall", "hits", "mrr", "mean_average_precision")
-OF_LABELS += ("average_relevance_position", "ordered_pair_accuracy")
+OF_LABELS += ("average_relevance_position", "expected_reciprocal_rank", "ordered_pair_accuracy")
 METRICS = {name: lambda s, name=name: getattr(ops, name)(s, tf.zeros_like(s)) for name in OF_LABELS}
 for name in ("alpha_dcg", "precision_ia"):
     METRICS[name] = lambda s, name=name: getattr(ops, name)(s, tf.stack([s, s], axis=-1))

@@ -16,6 +16,7 @@ X = [[0.5, 2.0, 1.0]]
 VALID = {
     **{name: {"k": 1} for name in ("DkNNLayer", "DkNNLoss", "SoftTopKLayer", "KNNClassifier")},
     **{"SoftQuantileLayer": {"q": 0.5}, "SetLoss": {"pair_cost": np.subtract, "matched_loss": np.subtract}},
+    "metric": {"name": "ndcg"},
     **{"DocumentInteractionAttention": {"num_heads": 1, "head_size": 1}, "Bilinear": {"units": 1}},
 }
 

@@ -217,6 +217,7 @@ _METRICS = {
         operator.__name__: Program(operator, _LISTS)
         for operator in (
             ks.ops.average_relevance_position,
+            ks.ops.expected_reciprocal_rank,
             ks.ops.hits,
             ks.ops.mean_average_precision,
             ks.ops.ordered_pair_accuracy,

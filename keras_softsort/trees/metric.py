@@ -7,6 +7,7 @@ from typing import Any
 from keras_softsort import metrics
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
+from keras_softsort._internal.unknown_names import unknown_argument
 from keras_softsort._keras.options import own_arguments
 from keras_softsort.trees._rows import is_xgboost, read_rows
 
@@ -77,13 +78,12 @@ class Metric:
         takes = own_arguments(METRICS[name])
         if k is not None and "k" not in takes:
             raise ValueError(f"k must be None with name={name!r}, got {k!r}")
+        for unknown in options.keys() - {*takes}:
+            raise unknown_argument("metric", unknown, ["name", "k", *takes])
         if "ties" in takes:
             self.options.setdefault("ties", DEFAULT_TIES.get(name, "position"))
         if "k" in takes:
             self.options["k"] = k
-        fixed = sorted({"lists", "padding"} & options.keys())
-        if fixed:
-            raise TypeError(f"options must not hold {fixed}: the lists are the groups of the data set")
         self._new_metric()  # which checks the options
 
     def __repr__(self) -> str:

@@ -5,9 +5,7 @@ reduced cost of a row and a column is `cost - v`, in float64 for a few rows at a
 pair has the smallest reduced cost of its row. In a matrix with more columns than rows, v is 0 at free columns. A step
 scans one column of every matrix, or flips one pair of the path that its search has found.
 
-Every row gets a column, and the pairs that may not be made are left out of the result. Such a pair costs more than all
-others together can save, so that as few as possible are made. With a largest cost, costs are relative to it, and such a
-pair costs 0.
+Every row gets a column, and the pairs that may not be made are left out of the result.
 """
 
 from __future__ import annotations
@@ -19,16 +17,22 @@ import tensorflow as tf
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.temperature import is_nan_or_infinity, temperature_per_list
+from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
+from keras_softsort.ops.matching._assignment_costs import (
+    MAX_COST,
+    MIN_ROUNDS,
+    NEVER,
+    Costs,
+    costs_of_pairs,
+    has_no_answer,
+    rows_of,
+    valid_pairs,
+)
 
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix.
 ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS = 8, 4, 16
-ROWS_PER_ROUND, MIN_ROUNDS = 4, 16
-# The distance of a column that is not reached.
-NEVER = tf.float64.max / 8
-# Larger costs count as this one, so that sums of costs stay far from `NEVER`.
-MAX_COST = {tf.float32: 0.99 * tf.float32.max, tf.float64: NEVER / 1e6}
+ROWS_PER_ROUND = 4
 
 
 @traced_if_eager
@@ -54,7 +58,7 @@ def assign(
     # The algorithm pairs every row, so the rows must be the shorter side.
     is_tall = height > width
     cost, pairable = (_transposed_if(is_tall, each) for each in (-scores, valid))
-    costs = _costs(cost, pairable, limit)
+    costs = costs_of_pairs(cost, pairable, limit)
     pairs = _completed(costs, _initial_pairs(costs))
     columns = pairs.column_of
     if is_tall is not False:
@@ -70,60 +74,6 @@ def _transposed_if(is_tall: bool | tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
     if isinstance(is_tall, bool):  # a converter needs to know the axes
         return tf.transpose(matrices, [0, 2, 1]) if is_tall else matrices
     return tf.transpose(matrices, tf.where(is_tall, [0, 2, 1], [0, 1, 2]))
-
-
-def valid_pairs(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """Mark the pairs [..., n, m] of valid rows and columns; none in a matrix where such a pair has NaN or +inf."""
-    valid = tf.ones_like(scores, tf.bool)
-    if row_mask is not None:
-        valid &= row_mask[..., tf.newaxis]
-    if column_mask is not None:
-        valid &= column_mask[..., tf.newaxis, :]
-    return valid & ~tf.reduce_any(valid & is_nan_or_infinity(scores), axis=[-2, -1], keepdims=True)
-
-
-def _costs(cost: tf.Tensor, valid: tf.Tensor, limit: tf.Tensor | None) -> Costs:
-    """Return the costs of the pairs that may be made, less the limit."""
-    rows, columns = tf.reduce_any(valid, axis=2), tf.reduce_any(valid, axis=1)
-    lacking = tf.reduce_sum(tf.cast(rows, tf.int32), axis=1) - tf.reduce_sum(tf.cast(columns, tf.int32), axis=1)
-    # Other columns stand in if there are too few for the rows. A row that takes one of them costs 0.
-    stands_in = ~columns & (tf.cumsum(tf.cast(~columns, tf.int32), axis=1) <= lacking[:, tf.newaxis])
-    refused = tf.constant(cost.dtype.max, cost.dtype)
-    others = refused if limit is not None else tf.where(stands_in[:, tf.newaxis], tf.zeros([], cost.dtype), refused)
-    largest = tf.constant(MAX_COST[cost.dtype], cost.dtype)
-    cost = tf.where(valid, tf.clip_by_value(cost, -largest, largest), others)
-    size = tf.reduce_max(tf.where(valid, tf.abs(cost), tf.zeros([], cost.dtype)), axis=[1, 2], keepdims=True)
-    size = tf.cast(size, tf.float64) + (0 if limit is None else tf.abs(limit))
-    # More than what sums of costs, and the duals after all rounds of bids, can differ by.
-    bound = 4 * tf.cast(tf.shape(cost)[1] + MIN_ROUNDS, tf.float64) * tf.where(size > 0, size, tf.ones_like(size))
-    return Costs(
-        cost,
-        rows,
-        columns=columns | stands_in,
-        spare=lacking < 0,
-        bound=bound,
-        refusal=2 * bound if limit is None else tf.zeros_like(bound),
-        limit=tf.zeros([], tf.float64) if limit is None else limit,
-    )
-
-
-def _rows_of(costs: Costs, rows: tf.Tensor) -> tf.Tensor:
-    """The costs [B, r, s] of `rows` [B, r], in float64."""
-    cost = take(costs.cost, rows)
-    others = tf.where(costs.columns[:, tf.newaxis], costs.refusal, tf.constant(NEVER, tf.float64))
-    return tf.where(cost < cost.dtype.max, tf.cast(cost, tf.float64) - costs.limit, others)
-
-
-class Costs(NamedTuple):
-    """Matrices of k <= s rows, all of which get a column unless they are masked."""
-
-    cost: tf.Tensor  # [B, k, s] float32 or float64, the largest number for pairs that may not be made
-    rows: tf.Tensor  # [B, k] bool: the rows that may be in a pair
-    columns: tf.Tensor  # [B, s] bool: the columns that a row can get, as many as these rows or more
-    spare: tf.Tensor  # [B] bool: whether there are more
-    bound: tf.Tensor  # [B, 1, 1] float64: costs and differences of costs below it are of pairs that may be made
-    refusal: tf.Tensor  # [B, 1, 1] float64: the cost of a pair that may not be made
-    limit: tf.Tensor  # float64, a scalar or [B, 1, 1], which is subtracted from the others
 
 
 class PartialMatching(NamedTuple):
@@ -190,7 +140,7 @@ def _step(costs: Costs, pairs: PartialMatching, search: Search) -> tuple[Partial
     scans = active[:, tf.newaxis]
     column = tf.where(scans, _first_true(tf.equal(open_to_scan, nearest))[:, tf.newaxis], 0)
     row = tf.where(start, _first_true(unpaired)[:, tf.newaxis], tf.maximum(take(pairs.row_of, column), 0))
-    reduced = _rows_of(costs, row)[:, 0] - pairs.v
+    reduced = rows_of(costs, row)[:, 0] - pairs.v
     # Not below 0, so that rounding never makes a cycle of columns that shorten each other.
     further = nearest + tf.maximum(reduced - take(reduced, column), tf.zeros_like(reach))
     lengths = tf.where(start, reduced, further)
@@ -256,7 +206,7 @@ def _bid(costs: Costs, pairs: PartialMatching, bidders: tf.Tensor) -> tuple[tf.T
     )
     rows = tf.reduce_min(tf.reshape(waiting, [tf.shape(waiting)[0], -1, bidders]), axis=1)  # the height for none
     row = tf.minimum(rows, height - 1)
-    reduced = _rows_of(costs, row) - pairs.v[:, tf.newaxis, :]
+    reduced = rows_of(costs, row) - pairs.v[:, tf.newaxis, :]
     best = tf.reduce_min(reduced, axis=2)
     # Among equal reduced costs a row prefers free columns, and among these the first from its own number on. Otherwise
     # rows of equal costs would all bid for one column.
@@ -302,9 +252,3 @@ def exact_matching(logits: tf.Tensor, row_mask: tf.Tensor | None, column_mask: t
     # Not one_hot, which in onnxruntime counts -1 from the end.
     exact = tf.cast(tf.equal(columns[..., tf.newaxis], tf.range(tf.shape(logits)[-1])), logits.dtype)
     return or_nan(exact, has_no_answer(logits, row_mask, column_mask)[..., tf.newaxis, tf.newaxis])
-
-
-def has_no_answer(scores: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None) -> tf.Tensor:
-    """Whether a valid pair of each matrix has NaN or +inf: bool [...]."""
-    valid = valid_pairs(tf.zeros_like(scores), row_mask, column_mask)
-    return tf.reduce_any(valid & is_nan_or_infinity(scores), axis=[-2, -1])

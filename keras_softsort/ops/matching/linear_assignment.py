@@ -104,7 +104,9 @@ def _limit(name: str, value: Any, matrices: tf.Tensor) -> tf.Tensor | None:
         value = arguments.number(name, value)
     limit = tf.cast(arguments.real_tensor(name, value), tf.float64)
     leading = matrices.shape[:-2]
-    sizes = zip(reversed(limit.shape), reversed(leading), strict=False)
-    if limit.shape.rank > leading.rank or not all(size in (1, None, of) or of is None for size, of in sizes):
+    missing = leading.rank - limit.shape.rank
+    if missing < 0 or not all(
+        size in (1, None, of) or of is None for size, of in zip(limit.shape, leading[missing:], strict=True)
+    ):
         raise ValueError(f"{name} must broadcast against the leading axes {leading}, got shape {limit.shape}")
     return limit

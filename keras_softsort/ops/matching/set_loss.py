@@ -12,7 +12,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.matching._assignment import has_no_answer
+from keras_softsort.ops.matching._assignment_costs import has_no_answer
 from keras_softsort.ops.matching._pairs import matched_pairs
 
 NORMALIZATIONS = ("batch", "set", "none")

@@ -31,7 +31,7 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     length = max(each for each in range(1, MAX_ROUND + 1) if num_iterations % each == 0)
     plan = plan_of_length(length, num_iterations, tolerance, checks_segments=True)
     kernel = flatten_lists(weights, inner=2)
-    ones = tf.ones_like(kernel[:, 0])
+    ones = tf.ones_like(tf.reduce_sum(kernel, axis=2))
     result, _ = iterated(Scalings, [kernel, ones, ones], ones, plan)
     return with_static_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
 

@@ -41,7 +41,7 @@ def total(scores, columns):
 
 
 def check_best(scores, found):
-    """As many pairs as can be, with the best total. A pair that may not be made costs more than all others can save."""
+    """Check the number of pairs and their total against SciPy, where a forbidden pair costs more than all others."""
     for matrix, columns in zip(scores, np.asarray(found), strict=True):
         finite = np.isfinite(matrix)
         dear = 1 + 2 * min(matrix.shape) * np.abs(matrix[finite]).max(initial=0)
