@@ -15,6 +15,7 @@ from keras_softsort.ops.matching._sinkhorn_problem import Plan
 MAX_EXPONENT = 80.0
 # The largest scaling is the inverse of this.
 MIN_PRODUCT = {tf.float32: 1e-30, tf.float64: 1e-200}
+TINY = {dtype: dtype_tiny(dtype) for dtype in MIN_PRODUCT}
 # Up to this many columns, products with vectors are sums over a matrix. Matrix products start more slowly, and a TPU
 # writes the vectors that they multiply anew.
 MAX_COLUMNS_OF_SUMS = 16
@@ -126,7 +127,7 @@ class Scalings(NamedTuple):
 
     def where_positive(self, products: tf.Tensor) -> tf.Tensor:
         """The products [B, N, M] with the kernel where it is not 0. Elsewhere two scalings may overflow together."""
-        return tf.where(self.kernel < dtype_tiny(self.kernel.dtype), tf.zeros_like(products), products)
+        return tf.where(self.kernel < TINY[self.kernel.dtype], tf.zeros_like(products), products)
 
 
 class Potentials(NamedTuple):
@@ -268,7 +269,7 @@ def _sum_of_products(left: list[tf.Tensor], right: list[tf.Tensor]) -> tf.Tensor
 
 def _scaling(sums: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
     """The scalings with which the products become the sums; 0 where the sum is 0."""
-    return sums / tf.maximum(products, tf.maximum(sums * MIN_PRODUCT[sums.dtype], dtype_tiny(sums.dtype)))
+    return sums / tf.maximum(products, tf.maximum(sums * MIN_PRODUCT[sums.dtype], TINY[sums.dtype]))
 
 
 def _is_made(plan: Plan, t: Any, made: tf.Tensor) -> tf.Tensor | None:
