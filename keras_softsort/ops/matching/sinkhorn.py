@@ -23,8 +23,8 @@ from keras_softsort.ops.matching._sinkhorn_problem import (
     logits_in_deviations,
     sinkhorn_matrices,
 )
-from keras_softsort.ops.matching._sinkhorn_steps import Potentials
-from keras_softsort.ops.matching.sinkhorn_iterations import iterated
+from keras_softsort.ops.matching._sinkhorn_steps import Potentials, State
+from keras_softsort.ops.matching.sinkhorn_iterations import iterations
 
 
 @export
@@ -245,8 +245,8 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
         column_sums=None if given.column_sums is None else flatten_lists(given.column_sums),
         penalty=given.penalty,
     )
-    weights, last = iterated(Potentials, matrices.inputs(), matrices.start, given.plan)
-    error = Potentials(*matrices.inputs()).residual(weights, last)
+    weights, *last = iterations(Potentials, matrices.start, given.plan)(*matrices.inputs())
+    error = Potentials(*matrices.inputs()).residual(weights, State(*last))
     failed = matrices.failed[:, tf.newaxis, tf.newaxis]
     result = weights[:, : shape[-2], : shape[-1]]
     result = nan_where(failed, result, flatten_lists(logits, inner=2), tau)

@@ -32,17 +32,15 @@ def doubly_stochastic(weights: tf.Tensor, num_iterations: int, tolerance: float)
     plan = plan_of_length(length, num_iterations, tolerance, checks_segments=True)
     kernel = flatten_lists(weights, inner=2)
     ones = tf.ones_like(tf.reduce_sum(kernel, axis=2))
-    result, _ = iterated(Scalings, [kernel, ones, ones], ones, plan)
+    result, *_ = iterations(Scalings, ones, plan)(kernel, ones, ones)
     return with_static_shape(tf.reshape(result, tf.shape(weights)), weights.shape)
 
 
-def iterated(
-    problem_of: Callable[..., Problem], inputs: list[tf.Tensor], start: tf.Tensor, plan: Plan
-) -> tuple[tf.Tensor, State]:
-    """The weights [B, N, M] after iterations from the columns `start`, and the last state.
+def iterations(problem_of: Callable[..., Problem], start: tf.Tensor, plan: Plan) -> Callable[..., tuple]:
+    """A function of the inputs of a problem: its weights [B, N, M] after iterations, and the parts of the last `State`.
 
-    The problem is `problem_of(*inputs)`. The weights have a gradient with respect to the inputs, that of the iterations
-    made. The problem says what is kept of a segment for it.
+    The problem is `problem_of(*inputs)`, and its columns begin at `start`. The weights have a gradient with respect to
+    the inputs, that of the iterations made. The problem says what is kept of a segment for it.
     """
 
     @tf.custom_gradient
@@ -81,8 +79,7 @@ def iterated(
 
         return (result, *last), gradient
 
-    weights, *last = run(*inputs)
-    return weights, State(*last)
+    return run
 
 
 def _reversed(problem: Problem, plan: Plan, stored: tuple, made: tf.Tensor, gradients: Gradients) -> Gradients:
