@@ -2,10 +2,13 @@
 
 import ast
 import importlib.util
+import inspect
 import types
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
+from tensorflow.python.autograph.core import ag_ctx
 
 import keras_softsort as ks
 from keras_softsort._internal import export
@@ -23,7 +26,7 @@ def exported(tree):
     """The names of definitions with the decorator `@export`, in each of its forms, or exported to another folder."""
     for node in tree.body:
         decorators = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
-        if {"export", "export(top_level=True)"} & set(decorators):
+        if {"export", "export(top_level=True)", "export(calls_back=True)"} & set(decorators):
             yield node.name
         if isinstance(node, ast.Expr) and ast.unparse(node).startswith("export(folder="):
             yield ast.unparse(node.value.args[0])
@@ -63,3 +66,14 @@ def test_a_class_with_a_config_is_registered_with_keras(monkeypatch):
     assert export._names == {"keras_softsort.layers": {"Made"}, "keras_softsort": {"Made"}}
     registered = export.tf.keras.utils.get_custom_objects()
     assert registered.pop("keras_softsort>Made") is Made
+
+
+def test_autograph_converts_only_operators_that_call_functions_of_the_user():
+    """It takes longer to convert the checks of an operator than to trace it."""
+    functions = {name: getattr(ks.ops, name) for name in ks.ops.__all__}
+    converted = [
+        name for name, each in functions.items() if inspect.isfunction(each) and not hasattr(each, "autograph_info__")
+    ]
+    assert converted == ["per_segment", "set_loss"]
+    is_off = export.export(lambda: ag_ctx.control_status_ctx().status == ag_ctx.Status.DISABLED, folder="none")
+    assert tf.function(lambda: tf.constant(is_off()))()

@@ -24,13 +24,16 @@ _names: dict[str, set[str]] = defaultdict(set)
 @overload
 def export(item: Item) -> Item: ...
 @overload
-def export(*, top_level: bool = False, folder: str | None = None) -> Callable[[Item], Item]: ...
-def export(item: Any = None, *, top_level: bool = False, folder: str | None = None) -> Any:
+def export(
+    *, top_level: bool = False, folder: str | None = None, calls_back: bool = False
+) -> Callable[[Item], Item]: ...
+def export(item: Any = None, *, top_level: bool = False, folder: str | None = None, calls_back: bool = False) -> Any:
     """Make a function or class public: `@export`, or `@export(top_level=True)` for an operator that is `ks.NAME`.
 
     The name becomes part of `__all__` of its folder, or of another `folder`. A class with a `get_config` is also
     registered with Keras. The `__init__.py` of the folder still has to import the name, for type checkers. Calls with
-    an unknown argument raise an error that says what it is called here.
+    an unknown argument raise an error that says what it is called here. AutoGraph converts no function, since that
+    would take longer than to trace it, but one that `calls_back` to functions of the user.
     """
 
     def exported(item: Any) -> Any:
@@ -46,7 +49,8 @@ def export(item: Any = None, *, top_level: bool = False, folder: str | None = No
                 item.__init__ = constructor  # type: ignore[misc]
             return item
         # An operator with rules looks at the names itself.
-        return item if hasattr(item, "check") else with_named_errors(item, item.__name__)
+        function = item if hasattr(item, "check") else with_named_errors(item, item.__name__)
+        return function if calls_back else tf.autograph.experimental.do_not_convert(function)
 
     return exported if item is None else exported(item)
 

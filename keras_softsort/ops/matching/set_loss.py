@@ -19,7 +19,7 @@ NORMALIZATIONS = ("batch", "set", "none")
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
 
 
-@export
+@export(calls_back=True)
 def set_loss(
     targets: Structure,
     predictions: Structure,

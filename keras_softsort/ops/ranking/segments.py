@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.segments import by_segment
 
 
-@export
+@export(calls_back=True)
 def per_segment(
     function: Callable[..., tf.Tensor],
     scores: Any,
