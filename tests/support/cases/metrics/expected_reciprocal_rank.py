@@ -23,7 +23,7 @@ METRICS = [
         ks.ExpectedReciprocalRank,
         [
             {"k": 2, "max_label": 6.0, "name": "expectedreciprocalrank_0", "dtype": "float32"},
-            {"no_relevant": "skip", "name": "expectedreciprocalrank_1", "dtype": "float32"},
+            {"max_label": 5.0, "no_relevant": "skip", "name": "expectedreciprocalrank_1", "dtype": "float32"},
         ],
     )
 ]
