@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -193,7 +192,7 @@ def sizes_of_first(lists: RankingLists, k: int | None) -> tf.Tensor:
 def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
     """Sort the lists by score. With `ties="position"` tied items keep the order of the list."""
     keys, order = descending(masked_last(lists.scores, lists.mask))
-    is_retrieved = lists.scores > -math.inf
+    is_retrieved = lists.scores >= lists.scores.dtype.min
     return RankedLists(order, is_retrieved, Ties(*tied_ranks(keys)) if ties == "mean" else None)
 
 
