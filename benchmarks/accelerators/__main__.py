@@ -1,9 +1,9 @@
 """Compile each operator, loss and metric for a TPU v5e and an H100, without either of them, and count the result.
 
     python benchmarks/accelerators --programs neural_sort soft_rank --shapes 64x128 --targets tpu
-    python benchmarks/accelerators                                                 # all: hours on two cores
+    python benchmarks/accelerators --all                                           # 40 minutes on two cores
     python benchmarks/accelerators --check                                         # beside results/accelerators.json
-    python benchmarks/accelerators --json benchmarks/results/accelerators.json     # renews it; then harness.py
+    python benchmarks/accelerators --json benchmarks/results/accelerators.json     # renews it; then tools/results.py
 
 Each program, value and gradient in float32, stands beside the formula that one would write (`programs.py`), which
 gives the same numbers. "us" is the estimate of the TPU's own compiler; it counts a loop once, and has no ratio then.
@@ -11,6 +11,9 @@ gives the same numbers. "us" is the estimate of the TPU's own compiler; it count
 and "int64" are the largest numbers of elements. A ratio takes estimates below 5 us as 5 us, since no launch takes less.
 Seconds are those of the processor, and a program that needs more than `--limit` is given up. With `--keep` the
 programs stay in a folder, each with what the compiler made of it (`optimized.txt`).
+
+A program that is the one of `results/accelerators.json`, compiled by the same versions, is not compiled again, but
+with `--all` or `--keep`: its row is taken from there.
 
 It needs jax with libtpu and the CUDA plugin (`nox -s accelerators` installs them), here or in environments of their
 own: TPU_PYTHON and GPU_PYTHON then name their interpreters. One compiler of a target works at a time: others wait.
@@ -98,10 +101,22 @@ class Compiler:
         self.close()
 
 
+def known_rows(committed: Path, versions: list[harness.Row]) -> dict[tuple[str, str], harness.Row]:
+    """The rows of a file by their targets and digests, if all compilers had these versions."""
+    tables = json.loads(committed.read_text())["tables"]
+    if any(version not in tables["compilers"] for version in versions):
+        return {}
+    return {(row["target"], row["digest"]): row for row in tables["compiled"] if row.get("digest")}
+
+
 def rows_of(
-    compiler: Compiler, names: Iterable[str], shapes: list[str] | None, keep: Path | None
+    compiler: Compiler,
+    names: Iterable[str],
+    shapes: list[str] | None,
+    keep: Path | None,
+    known: dict[tuple[str, str], harness.Row],
 ) -> Iterator[harness.Row]:
-    """A row of each program and of its formula, of which the files stay in `keep`."""
+    """A row of each program and of its formula, of which the files stay in `keep`. Those in `known` have one."""
     target = compiler.target
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -113,7 +128,8 @@ def rows_of(
                     except Exception as error:  # one that is not lowered hides no other
                         found = {"error": f"not exported: {told(error)}"}
                     else:
-                        found = compiler.compiled(program)
+                        digest = (program / "digest.txt").read_text()
+                        found = known.get((target, digest)) or compiler.compiled(program) | {"digest": digest}
                     yield row | {column: found.get(column) for column in comparison.COLUMNS}
 
 
@@ -125,6 +141,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of the processor that a program may take")
     parser.add_argument("--keep", type=Path, help="a folder for programs, and what the compilers make of them")
+    parser.add_argument("--all", action="store_true", help="compile what has not changed, too")
     parser.add_argument("--check", nargs="?", type=Path, const=COMMITTED, help="fail if counts have grown since")
     options = parser.parse_args(arguments)
     rows: list[harness.Row] = []
@@ -133,10 +150,12 @@ def main(arguments: list[str] | None = None) -> dict:
     def compiled() -> Iterator[harness.Row]:
         for target in options.targets:
             with Compiler(target, options.limit) as compiler:
-                versions.extend(
+                found = [
                     {"target": target, "library": key, "version": compiler.versions[key]} for key in compiler.versions
-                )
-                for row in rows_of(compiler, options.programs, options.shapes, options.keep):
+                ]
+                versions.extend(found)
+                known = {} if options.all or options.keep else known_rows(COMMITTED, found)
+                for row in rows_of(compiler, options.programs, options.shapes, options.keep, known):
                     rows.append(row)
                     yield row
 

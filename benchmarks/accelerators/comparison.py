@@ -8,7 +8,7 @@ from typing import Any
 
 Row = dict[str, Any]
 # The figures of a compiled program.
-COLUMNS = ("us", "kernels", "loops", "KiB", "float64", "int64", "seconds", "error")
+COLUMNS = ("us", "kernels", "loops", "KiB", "float64", "int64", "seconds", "error", "digest")
 # No launch takes less than this, in microseconds.
 FLOOR = 5.0
 GROWTH = 1.05

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +47,11 @@ def step(function: Callable) -> Callable:
     return run
 
 
+def digest(text: str) -> str:
+    """A digest of a program's text, without the numbers that TensorFlow gives to functions as it traces them."""
+    return hashlib.sha256(re.sub(r"_\d+(?=_|\b)", "_", text).encode()).hexdigest()[:12]
+
+
 def export(
     folder: Path, name: str, shape: str, target: str = "gpu", *, formula: bool = False, with_arrays: bool = False
 ) -> Path:
@@ -54,10 +61,13 @@ def export(
     run = step(program.formula if formula and program.formula else program.function)
     with lowering_for(target):
         # A TPU gets this HLO, too: it has no part of a GPU, and TensorFlow for CPUs lowers for no TPU.
-        hlo = run.experimental_get_compiler_ir(*tensors)(stage="hlo_serialized", platform_name="GPU")
+        ir = run.experimental_get_compiler_ir(*tensors)
+        hlo = ir(stage="hlo_serialized", platform_name="GPU")
+        text = ir(stage="hlo_no_metadata", platform_name="GPU")
     folder = folder / "-".join([name, shape, *["formula"] * formula, target])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "program.hlo").write_bytes(hlo)
+    (folder / "digest.txt").write_text(digest(text))
     if with_arrays:
         inputs = {f"input_{i}": tensor.numpy() for i, tensor in enumerate(tensors)}
         outputs = {f"output_{i}": each.numpy() for i, each in enumerate(run(*tensors)) if tf.size(each) <= LARGEST}

@@ -96,6 +96,16 @@ def test_programs_are_exported(script, tmp_path):
         assert set(arrays) == {"input_0", "input_1", "output_0"}
 
 
+def test_digests_tell_programs_apart_and_not_their_traces(script, tmp_path):
+    def digests(*names):
+        folders = [script("export").export(tmp_path, name, "2x8", "tpu") for name in names]
+        return {folder.name: (folder / "digest.txt").read_text() for folder in folders}
+
+    first, again = digests("soft_sort", "sinkhorn"), digests("sinkhorn", "soft_sort")
+    assert first == again
+    assert len(set(first.values())) == 2
+
+
 def test_launches_of_loops_branches_and_calls(script):
     module = script("compile").Module(TEXT)
     # Each turn of a loop has two fusions and a custom call, and the longer branch a fusion and a custom call.
@@ -179,6 +189,25 @@ def test_what_has_grown_is_refused(result, script, capsys):
     committed["tables"]["compilers"] = []
     assert grown(result, committed) == []
     assert "nothing is compared" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_programs_that_are_those_of_the_results_are_not_compiled_again(result, script, tmp_path, monkeypatch):
+    main = script("accelerators.__main__")
+    arguments = ["--programs", "mrr", "--shapes", "2x4", "--targets", "tpu", "--limit", "0.1"]
+    committed = copy.deepcopy(result)
+    (ours,) = (row for row in committed["tables"]["compiled"] if (row["program"], row["of"]) == ("mrr", "ours"))
+    ours["kernels"] = 7  # not what the compiler says
+    monkeypatch.setattr(main, "COMMITTED", tmp_path / "committed.json")
+
+    def kernels(*options):
+        main.COMMITTED.write_text(json.dumps(committed))
+        return main.main([*arguments, *options])["tables"]["compiled"][0]["kernels"]
+
+    assert kernels() == 7
+    assert kernels("--all") == 4
+    committed["tables"]["compilers"] = [{"target": "tpu", "library": "jax", "version": "1.1"}]
+    assert kernels() == 4
 
 
 def test_ratios_have_a_floor(script):
