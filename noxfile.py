@@ -28,6 +28,8 @@ COMPILERS = (
     *("jax==0.10.2", "jaxlib==0.10.2", "libtpu==0.0.52"),
     *("jax-cuda12-plugin==0.10.2", "jax-cuda12-pjrt==0.10.2", "nvidia-cuda-nvcc-cu12==12.9.86"),
 )
+# Peers of single benchmarks, beside those of the extra `benchmarks`.
+PEERS = ("optax", "keras-hub", "faiss-cpu", "motmetrics")
 NIGHTLIES = ("tf-nightly", "keras-nightly", "tfp-nightly", "tf_keras-nightly")
 WITH_NIGHTLIES = ("pytest", "pytest-xdist", "hypothesis", "pandas", "scipy", "scikit-learn", "statsmodels")
 WITH_NIGHTLIES += ("lightgbm", "matplotlib")
@@ -172,6 +174,23 @@ def accelerators(session: nox.Session) -> None:
     """What the compilers of a TPU and of an H100 make of operators, losses and metrics, beside the committed counts."""
     session.install(NO_COMPILE, ".", *COMPILERS)
     session.run("python", "benchmarks/accelerators", "--check", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
+def results(session: nox.Session) -> None:
+    """The results of benchmarks that the code has left behind, measured again on an idle machine: about 2 hours."""
+    session.install(NO_COMPILE, ".[benchmarks,examples,beam,spark]", *PEERS)
+    # It is built here, with the torch of this environment. The tables are made without it where there is no compiler.
+    session.run("pip", "install", "--no-build-isolation", "torchsort", success_codes=[0, 1])
+    environments = Path(session.virtualenv.location).parent
+    others = {"accelerators": ("TPU_PYTHON", "GPU_PYTHON")}
+    if tf_ranking_python():
+        others["tests_tf_ranking"] = ("TF_RANKING_PYTHON",)
+    env = dict(ENVIRONMENT)
+    for name, variables in others.items():
+        session.run(sys.executable, "-m", "nox", "--install-only", "--session", name, external=True)
+        env |= dict.fromkeys(variables, str(environments / name / "bin" / "python"))
+    session.run("python", "benchmarks/tools/results.py", "--measure", *session.posargs, env=env)
 
 
 @nox.session

@@ -3,8 +3,9 @@
 Each library is measured where it is installed, in turns with ours in one process: TF-Ranking in a plain graph of
 TensorFlow 2.15, Keras-RS in a plain graph and by XLA, Rax by `jax.jit` beside ours by XLA. If both have one formula,
 their gradients are compared first, each divided by its largest number. Memory is what a process of its own grew by.
-Scores are standard normal; labels are 0 to 4, or 0 and 1 for losses of clicks. Rows in `--json` are not run again, so
-that a run may be stopped by `--seconds` and continued, and the runs of several environments meet in one file.
+Scores are standard normal; labels are 0 to 4, or 0 and 1 for losses of clicks. Rows of the same commit in `--json` are
+not run again, so that a run may be stopped by `--seconds` and continued, and the runs of several environments meet in
+one file.
 
     python benchmarks/operators/ranking_losses.py --json benchmarks/results/ranking_losses.json
 """
@@ -203,8 +204,10 @@ def main(arguments: list[str] | None = None) -> dict:
     options = parser.parse_args(arguments)
     started, path = time.monotonic(), options.json
     result = {"benchmark": "ranking_losses", "command": harness.shown_command(), **harness.environment()}
-    before = json.loads(path.read_text()) if path and path.exists() else {"runs": [], "stacks": {}}
-    runs, stacks = before["runs"], before["stacks"]
+    runs: Rows = []
+    stacks: dict[str, harness.Row] = {}
+    if path and path.exists() and (before := json.loads(path.read_text()))["commit"] == result["commit"]:
+        runs, stacks = before["runs"], before["stacks"]
     done = [{key: run[key] for key in ("what", "library", "loss", "lists", "mode")} for run in runs]
     for key in pending(options.what, options.losses, {"time": options.shapes, "memory": options.memory_shapes}):
         if key in done:

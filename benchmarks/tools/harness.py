@@ -1,12 +1,7 @@
-"""Shared parts of benchmarks and experiments: medians, memory, the machine, JSON results and the tables made of them.
+"""Shared parts of benchmarks and experiments: medians, memory, the machine, JSON results.
 
 A script yields rows, dictionaries from column titles to numbers and text; `publish` prints them as they come and, with
-`--json`, writes them with the command, the commit, the versions and the machine. Tables in `results/*.md` stand between
-marks that name such a file.
-
-    python benchmarks/tools/harness.py                     # make the tables again from the files
-    python benchmarks/tools/harness.py --measure           # first run the commands of all files again
-    python benchmarks/tools/harness.py --measure ranknet   # only that of results/ranknet.json
+`--json`, writes them with the command, the commit, the versions and the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +13,6 @@ import multiprocessing
 import os
 import platform
 import random
-import re
 import resource
 import shlex
 import subprocess
@@ -55,7 +49,6 @@ PEERS = (
     "xgboost-cpu",
 )
 Item = TypeVar("Item")
-MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def turns(runs: Sequence[Item], repeats: int) -> Iterator[list[Item]]:
@@ -159,16 +152,19 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The commit of the working tree, with a plus if files differ from it."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
+    """The commit of the working tree, with a plus if code of the package or of a benchmark differs from it."""
+    code = ("keras_softsort", "benchmarks", "experiments", ":!benchmarks/results")
     try:
-        return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+        differs = git("status", "--porcelain", "-uno", "--", *code)
+        return git("rev-parse", "--short=10", "HEAD") + ("+" if differs else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def git(*arguments: str) -> str:
+    """What git prints, run in the repository."""
+    command = ["git", "-C", str(REPOSITORY), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def new_parser(description: str | None) -> argparse.ArgumentParser:
@@ -251,62 +247,3 @@ def cell(value: Any) -> str:
     if value != 0 and abs(value) < 1e-3:
         return f"{value:.1e}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def described(result: Mapping[str, Any]) -> list[str]:
-    """The command of a result, and on what it ran."""
-    machine, versions = result["machine"], result["versions"]
-    where = f"{machine['cores']} cores of an {machine['processor']}, load {machine['load'][0]:.1f} at the start"
-    libraries = ", ".join(f"{name} {versions[name]}" for name in ("tensorflow", *PEERS) if name in versions)
-    commit = result["commit"].replace("+", " with uncommitted changes")
-    # A script that only makes tables takes no time worth telling.
-    took = f" in {result['minutes']} minutes" if result.get("minutes", 0) >= 0.2 else ""
-    return [
-        f"    {result['command']}",
-        "",
-        f"Measured on {result['date']} at commit {commit}{took}: {where}; {libraries}.",
-    ]
-
-
-def with_tables(text: str, folder: Path) -> str:
-    """The text of a page with the tables between its marks made again from the files in `folder`."""
-
-    def replaced(match: re.Match) -> str:
-        start, name, title, end = match.groups()
-        result = json.loads((folder / name).read_text())
-        lines = described(result) if title == "measured" else table(result["tables"][title])
-        return start + "\n".join(lines) + "\n" + end
-
-    return MARKED.sub(replaced, text)
-
-
-def pages() -> Iterator[Path]:
-    """Pages whose tables are made from files."""
-    for path in sorted(RESULTS.glob("*.md")):
-        if MARKED.search(path.read_text()):
-            yield path
-
-
-def measure_again(path: Path) -> None:
-    """Run the command of a file of results once more, and write the file anew."""
-    _, script, *arguments = shlex.split(json.loads(path.read_text())["command"])
-    command = [sys.executable, str(REPOSITORY / script), *arguments, "--json", str(path)]
-    subprocess.run(command, check=True)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", nargs="*", metavar="NAME", help="run the commands of these files again, or of all")
-    options = parser.parse_args(arguments)
-    if options.measure is not None:
-        for path in sorted(RESULTS.glob("*.json")):
-            is_of_a_script = "tables" in json.loads(path.read_text())  # and not of the suite
-            if is_of_a_script and (not options.measure or path.stem in options.measure):
-                measure_again(path)
-    for page in pages():
-        page.write_text(with_tables(page.read_text(), RESULTS))
-        print(page)
-
-
-if __name__ == "__main__":
-    main()

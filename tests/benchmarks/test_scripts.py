@@ -1,8 +1,7 @@
-"""Every benchmark runs on tiny settings, and the tables of its results are those of its files."""
+"""Every benchmark runs on tiny settings."""
 
 import importlib
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +46,7 @@ TINY = {
 # Some of these take seconds with any settings.
 SLOW = {"linear_assignment", "eager_calls", "set_matching", "lambda_gradients"}
 # Scripts with tests of another form, here or in other files.
-OTHERS = {"counts", "harness", "batch_scoring", "tracking", "data_reading"}
+OTHERS = {"counts", "results", "batch_scoring", "tracking", "data_reading", "million"}
 
 
 @pytest.mark.nightly
@@ -64,22 +63,6 @@ def test_layers_of_sets(script):
 )
 def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
     check_rows(script, name, TINY[name], tmp_path, capsys)
-
-
-def test_pages_tell_the_minutes_and_uncommitted_changes(script):
-    harness = script("harness")
-    result = {"command": "python benchmarks/a.py", **harness.environment(), "commit": "12ab+", "minutes": 2.4}
-    assert "at commit 12ab with uncommitted changes in 2.4 minutes:" in harness.described(result)[-1]
-    assert "at commit 12ab:" in harness.described({**result, "commit": "12ab", "minutes": 0.1})[-1]
-
-
-def test_tables_go_between_marks_that_hold_none(script, tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps({"tables": {"rows": [{"n": 1}]}}))
-    marks = "<!-- table: a.json rows -->\n<!-- end -->\n"
-    text = script("harness").with_tables(f"{marks}\nprose\n\n{marks}", tmp_path)
-    assert text.count("| 1 |") == 2
-    assert "prose" in text
-    assert script("harness").with_tables(text, tmp_path) == text
 
 
 def test_sinkhorn_compares_within_less_than_the_values(script, monkeypatch):
@@ -124,20 +107,6 @@ def test_memory_growth_is_that_of_the_run(script, monkeypatch, tmp_path):
     assert 95 <= harness.memory_growth(importlib.import_module("make_large").make, 100) < 110
 
 
-def test_tables_are_made_and_measured_again(script, monkeypatch, tmp_path):
-    harness = script("harness")
-    monkeypatch.setattr(harness, "RESULTS", tmp_path)
-    commands = []
-    monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command[1:]))
-    result = {"command": "python benchmarks/operators/x.py --skip 'a b'", "tables": {"time": [{"n": 3, "ms": 1.5}]}}
-    (tmp_path / "x.json").write_text(json.dumps(result))
-    (tmp_path / "x.md").write_text("# X\n\n<!-- table: x.json time -->\nold\n<!-- end -->\n\nEnd\n")
-    harness.main(["--measure"])
-    assert commands == [[str(BENCHMARKS / "operators" / "x.py"), "--skip", "a b", "--json", str(tmp_path / "x.json")]]
-    table = "| n | ms |\n|---:|---:|\n| 3 | 1.5 |"
-    assert (tmp_path / "x.md").read_text() == f"# X\n\n<!-- table: x.json time -->\n{table}\n<!-- end -->\n\nEnd\n"
-
-
 def test_cells(script):
     cell = script("harness").cell
     assert [cell(value) for value in (None, "XLA", 7, 0.0, 1234.5, 12.345, 0.1234, 2.5e-7)] == [
@@ -160,27 +129,6 @@ def test_results_have_a_line_for_each_row(script):
     assert [line.strip(" ,") for line in lines[4:7]] == ['"t": [', '{"n": 1, "ms": 2.5}', '{"n": 2, "s": "a, [b"}']
 
 
-def test_tables_are_those_of_the_files(script):
-    harness = script("harness")
-    for page in harness.pages():
-        assert page.read_text() == harness.with_tables(page.read_text(), harness.RESULTS), page
-
-
-def test_no_result_names_a_folder_of_a_machine(script):
-    for path in script("harness").RESULTS.glob("*.json"):
-        result = json.loads(path.read_text())
-        for command in (result["command"], *(run.get("command", "") for run in result.get("runs", []))):
-            assert not re.search(r"(^|[ =])/", command), (path.name, command)
-
-
-def test_pages_tell_which_results_have_uncommitted_changes(script):
-    harness = script("harness")
-    text = "\n".join(page.read_text() for page in harness.pages())
-    for path in harness.RESULTS.glob("*.json"):
-        if json.loads(path.read_text())["commit"].endswith("+"):
-            assert f"<!-- table: {path.name} measured -->" in text
-
-
 def test_every_script_is_run():
     scripts = {name for name, path in SCRIPTS.items() if "__main__" in path.read_text()}
     assert scripts == TINY.keys() | OTHERS
@@ -188,7 +136,12 @@ def test_every_script_is_run():
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("name", "settings"), [("batch_scoring", ["--lists", "20"]), ("data_reading", ["--documents", "400"])]
+    ("name", "settings"),
+    [
+        ("batch_scoring", ["--lists", "20"]),
+        ("data_reading", ["--documents", "400"]),
+        ("million", ["--size", "1000", "--repeats", "1", "--seconds", "0.1"]),
+    ],
 )
 def test_script_in_a_process_of_its_own(name, settings, tmp_path):
     check_process(SCRIPTS[name], settings, tmp_path)

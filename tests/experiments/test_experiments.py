@@ -38,13 +38,13 @@ def test_the_readme_names_every_script_and_the_page_that_it_made(script):
 
     `test_tables_are_those_of_the_files` of the benchmarks compares the tables of these pages with the results.
     """
-    harness = script("harness")
+    results = script("results")
     rows = (ROOT / "experiments/README.md").read_text().splitlines()
     named = {name: next((row for row in rows if row.startswith("|") and f"`{name}.py`" in row), "") for name in NAMES}
     assert [name for name, row in named.items() if not row] == []
-    for page in harness.pages():
-        for result in {name for _, name, _, _ in harness.MARKED.findall(page.read_text())}:
-            _, path, *rest = json.loads((harness.RESULTS / result).read_text())["command"].split()
+    for page in results.pages():
+        for result in {name for _, name, _, _ in results.MARKED.findall(page.read_text())}:
+            _, path, *rest = json.loads((page.parent / result).read_text())["command"].split()
             name = rest[0] if path.endswith("experiment_tables.py") else Path(path).stem
             assert not path.startswith("experiments/") or f"/{page.name})" in named[name], (page.name, name)
 
