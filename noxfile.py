@@ -19,6 +19,7 @@ nox.options.sessions = ["lint", "tests", "slow_tests", "tests_tf_ranking"]
 nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = False
 
+SUPPORTED_PYTHONS = nox.project.python_versions(nox.project.load_toml("pyproject.toml"))
 TF_RANKING_PYTHONS = ("3.11", "3.10")
 # The oldest default stack, on a Python that its TensorFlow supports; tests/test_frame.py compares it with the bounds.
 OLDEST_PYTHONS = ("3.10", "3.11", "3.12")
@@ -265,6 +266,23 @@ def package(session: nox.Session) -> None:
         session.run("python", check.name, env=ENVIRONMENT)
         # Fails without py.typed: mypy then knows nothing of the package.
         session.run("mypy", "--follow-imports=silent", check.name)
+
+
+@nox.session
+def distributions(session: nox.Session) -> None:
+    """The sdist and the wheel in dist/, as a release has them, and what twine says of them."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build")
+    session.run("twine", "check", "--strict", *map(str, Path("dist").iterdir()))
+
+
+@nox.session(python=SUPPORTED_PYTHONS)
+@nox.parametrize("kind", ["wheel", "sdist"])
+def installed(session: nox.Session, kind: str) -> None:
+    """A smoke test of what `nox -s distributions` has built, alone in an environment, with the newest versions."""
+    (built,) = Path("dist").glob({"wheel": "*.whl", "sdist": "*.tar.gz"}[kind])
+    run_smoke_test(session, str(built))
 
 
 @nox.session

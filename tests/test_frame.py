@@ -33,6 +33,36 @@ def test_versions_agree():
     assert [json.loads((ROOT / ".zenodo.json").read_text())["title"]] == title
 
 
+def test_one_command_gives_a_release_its_version_and_date(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    main = importlib.import_module("set_version").main
+    names = ("pyproject.toml", "CITATION.cff", "CHANGELOG.md")
+    before = {name: (ROOT / name).read_text() for name in names}
+    for name in names:
+        (tmp_path / name).write_text(before[name])
+    main(["7.8.9", "2031-02-03"], tmp_path)
+    changed = {
+        name: [line for line in (tmp_path / name).read_text().splitlines() if line not in before[name].splitlines()]
+        for name in names
+    }
+    assert changed == {
+        "pyproject.toml": ['version = "7.8.9"'],
+        "CITATION.cff": ["version: 7.8.9", "date-released: 2031-02-03"],
+        "CHANGELOG.md": ["## 7.8.9 (2031-02-03)"],
+    }
+    assert "## Unreleased\n\n## 7.8.9 (2031-02-03)\n\n" in (tmp_path / "CHANGELOG.md").read_text()
+    with pytest.raises(ValueError, match=r"version must be new, got '7\.8\.9'"):
+        main(["7.8.9"], tmp_path)
+    with pytest.raises(ValueError, match='must have text under "## Unreleased"'):
+        main(["7.9.0"], tmp_path)
+    with pytest.raises(ValueError, match=r"version must be X\.Y\.Z, got 'v8'"):
+        main(["v8"], tmp_path)
+    text = (tmp_path / "CHANGELOG.md").read_text()
+    (tmp_path / "CHANGELOG.md").write_text(text.replace("## Unreleased\n", "## Unreleased\n\n- News.\n"))
+    main(["7.9.0", "2031-02-04"], tmp_path)
+    assert (tmp_path / "CITATION.cff").read_text().count("date-released: ") == 1
+
+
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])
 def test_pre_commit_has_the_versions_of_the_lint_session(tool):
     (version,) = re.findall(rf'"{tool}==([\d.]+)"', section("project.optional-dependencies"))
