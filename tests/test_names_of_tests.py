@@ -20,6 +20,7 @@ SUBJECTS = {
     "ops/errors": "Operators refuse wrong arguments.",
     "ops/float32_programs": "XLA's programs of float32 lists hold no float64.",
     "ops/gpu_lowering": "Operators lower for a GPU.",
+    "ranking/checks": "Options of operators of lists have rules.",
     "ranking/operators": "Operators of lists share a signature.",
     "ranking/ranking_losses": "Losses are pure functions.",
     "sorting/autodiff": "Operators that sort are differentiated in every way.",

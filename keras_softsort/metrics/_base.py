@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -14,7 +14,7 @@ from keras_softsort._keras.options import FixedOptions, read_options
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
 from keras_softsort._targets.mistakes import warn_if_no_list_counted
-from keras_softsort.ops.metrics.ranked_lists import Measures, metric_arguments, metric_options
+from keras_softsort.ops.metrics.ranked_lists import metric_arguments
 from keras_softsort.ops.ranking.lists import checked_arguments
 
 NO_RELEVANT = ("one", "skip", "zero")
@@ -82,27 +82,27 @@ class RankingMetric(ListMetric):
     """Base class of metrics of scores `[batch, n]` with labels that tell relevance.
 
     Args:
-      options: `locals()` of the constructor: the options of `_measures`, and `no_relevant`.
+      options: `locals()` of the constructor: the options of `_operator`, and `no_relevant`.
       no_relevant, **kwargs: see `NDCG`.
     """
 
     predicts = "scores"
-    _measures: Callable[..., Measures]
+    _operator: Any
 
     def __init__(self, options: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         given = read_options(options)
         if "no_relevant" in given:
             self._keep_options(no_relevant=arguments.one_of("no_relevant", given.pop("no_relevant"), NO_RELEVANT))
-        self._options = metric_options(**given)
+        self._options = self._operator.check(**given)
         self._keep_options(**given)
 
     def measure(self, lists: Lists, y_pred: tf.Tensor, *topics: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The value and the weight of each list. Lists without relevant items count as `no_relevant` says."""
         with checked_arguments():
-            keep_zero_weights = self._options.keep_zero_weights
+            keep_zero_weights = getattr(self, "keep_zero_weights", False)
             args = metric_arguments(y_pred, lists.labels, lists.mask, lists.weights, keep_zero_weights)
-        values, weights, is_relevant = self._measures(args, *topics, self._options)
+        values, weights, is_relevant = self._operator.measures(args, *topics, **self._options)
         no_relevant = getattr(self, "no_relevant", "zero")
         if no_relevant == "one":
             return values + (1 - is_relevant), weights

@@ -7,11 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.layout import groups_and_labels
 from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
-from keras_softsort.ops.metrics.diversity import alpha_dcg_measures, item_labels, precision_ia_measures
+from keras_softsort.ops.metrics.diversity import item_labels
 
 
 class TopicMetric(RankingMetric):
@@ -50,7 +51,7 @@ class AlphaDCG(TopicMetric):
       1.8155
     """
 
-    _measures = staticmethod(alpha_dcg_measures)
+    _operator = staticmethod(ops.alpha_dcg)
 
     def __init__(
         self,
@@ -84,4 +85,4 @@ class PrecisionIA(TopicMetric, RelevanceMetric):
       0.5
     """
 
-    _measures = staticmethod(precision_ia_measures)
+    _operator = staticmethod(ops.precision_ia)

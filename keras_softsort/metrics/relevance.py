@@ -7,17 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort.metrics._base import RankingMetric, RelevanceMetric
-from keras_softsort.ops.metrics.gains import dcg_measures, expected_reciprocal_rank_measures, ndcg_measures
-from keras_softsort.ops.metrics.positions import average_relevance_position_measures, ordered_pair_accuracy_measures
-from keras_softsort.ops.metrics.relevance import (
-    hits_measures,
-    mean_average_precision_measures,
-    mrr_measures,
-    precision_measures,
-    recall_measures,
-)
+from keras_softsort.ops.metrics.positions import pair_accuracy
 
 
 @export
@@ -56,7 +49,7 @@ class NDCG(RankingMetric):
       0.1738
     """
 
-    _measures = staticmethod(ndcg_measures)
+    _operator = staticmethod(ops.ndcg)
 
     def __init__(
         self,
@@ -87,7 +80,7 @@ class DCG(RankingMetric):
       2.1309
     """
 
-    _measures = staticmethod(dcg_measures)
+    _operator = staticmethod(ops.dcg)
 
     def __init__(
         self,
@@ -124,7 +117,7 @@ class Precision(RelevanceMetric):
       0.5
     """
 
-    _measures = staticmethod(precision_measures)
+    _operator = staticmethod(ops.precision)
 
 
 @export
@@ -138,7 +131,7 @@ class Recall(RelevanceMetric):
       0.3333
     """
 
-    _measures = staticmethod(recall_measures)
+    _operator = staticmethod(ops.recall)
 
 
 @export
@@ -152,7 +145,7 @@ class Hits(RelevanceMetric):
       0.5
     """
 
-    _measures = staticmethod(hits_measures)
+    _operator = staticmethod(ops.hits)
 
 
 @export
@@ -166,7 +159,7 @@ class MRR(RelevanceMetric):
       0.5
     """
 
-    _measures = staticmethod(mrr_measures)
+    _operator = staticmethod(ops.mrr)
 
 
 @export
@@ -185,7 +178,7 @@ class MeanAveragePrecision(RankingMetric):
       0.5833
     """
 
-    _measures = staticmethod(mean_average_precision_measures)
+    _operator = staticmethod(ops.mean_average_precision)
 
     def __init__(
         self,
@@ -217,7 +210,7 @@ class ExpectedReciprocalRank(RankingMetric):
       0.3125
     """
 
-    _measures = staticmethod(expected_reciprocal_rank_measures)
+    _operator = staticmethod(ops.expected_reciprocal_rank)
 
     def __init__(
         self, k: int | None = None, *, max_label: float = 4.0, no_relevant: str = "zero", **kwargs: Any
@@ -241,7 +234,7 @@ class AverageRelevancePosition(RankingMetric):
       2.5
     """
 
-    _measures = staticmethod(average_relevance_position_measures)
+    _operator = staticmethod(ops.average_relevance_position)
 
     def __init__(self, *, ties: str = "mean", **kwargs: Any) -> None:
         super().__init__(locals(), **kwargs)
@@ -269,7 +262,7 @@ class OrderedPairAccuracy(RankingMetric):
       0.3333
     """
 
-    _measures = staticmethod(ordered_pair_accuracy_measures)
+    _operator = staticmethod(pair_accuracy)
 
     def __init__(
         self, *, ties: str = "mean", average: str = "pairs", keep_zero_weights: bool = False, **kwargs: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate
 
 import tensorflow as tf
 
@@ -14,30 +14,60 @@ from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.metrics.ranked_lists import (
+    DISCOUNTED,
+    RELEVANT,
     Measures,
-    MetricOptions,
+    Options,
     by_relevance,
     can_be_ranked,
+    metric,
     metric_arguments,
-    metric_options,
     ranked_lists,
     sizes_of_first,
 )
 from keras_softsort.ops.ranking.dcg import rank_discounts
-from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list
+from keras_softsort.ops.ranking.lists import ListArguments, RankingArguments, RankingLists
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from keras_softsort.ops.metrics.ranked_lists import Metric
+
+    Formula = Callable[Concatenate[RankingLists, tf.Tensor, Options], Measures]
+
+
+def item_labels(topics: tf.Tensor) -> tf.Tensor:
+    """The largest label of each item: `[..., n]`; NaN if one is NaN."""
+    has_nan = tf.reduce_any(tf.math.is_nan(topics), axis=-1)
+    return or_nan(tf.reduce_max(topics, axis=-1), has_nan)
+
+
+def topic_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> tuple[RankingArguments, tf.Tensor]:
+    """Check the arguments of metrics with labels `[..., n, topics]`: those of the items, and the topics [B, n, t]."""
+    scores = arguments.list_tensor("scores", scores)
+    topics = tf.cast(arguments.real_tensor("labels", labels), compute_dtype(scores.dtype))
+    if topics.shape.rank != scores.shape.rank + 1:
+        raise ValueError(f"labels must have shape [..., n, topics] with scores {scores.shape}, got {topics.shape}")
+    return metric_arguments(scores, item_labels(topics), mask, weights), flatten_lists(topics, 2)
+
+
+def topic_metric(**rules: Any) -> Callable[[Formula[Options]], Metric[Options]]:
+    """Decorate a formula of lists and their topics `[B, n, topics]` as `metric` does."""
+    decorate: Any = metric(can_be_ranked, read=topic_arguments, **rules)
+    return decorate
 
 
 @export
+@topic_metric(**DISCOUNTED, alpha=arguments.fraction)
 def alpha_dcg(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
+    topics: tf.Tensor,
     *,
     k: int | None = None,
     alpha: float = 0.5,
     discount: str | Callable = "log2",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the discounted cumulative gain of lists whose items cover topics, a measure of diversity.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -70,37 +100,28 @@ def alpha_dcg(
 
     Source: C. Clarke et al., "Novelty and Diversity in Information Retrieval Evaluation", SIGIR 2008.
     """
-    options = metric_options(k=k, alpha=alpha, discount=discount)
-    args, topics = topic_arguments(scores, labels, mask, weights)
-    return alpha_dcg_measures(args, topics, options).values
-
-
-@per_list(can_be_ranked)
-def alpha_dcg_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
-    """The alpha-DCG of each list."""
     ranked = ranked_lists(lists, "position")
     order, covered = ranked.order, ranked.of_retrieved(lists.only_valid(tf.nn.relu(topics)))
     sorted_topics = take(covered, order)
     before = tf.cumsum(sorted_topics, axis=1, exclusive=True)
-    gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - options.alpha, before.dtype), before), axis=-1)
+    gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - alpha, before.dtype), before), axis=-1)
     gains = gains if lists.weights is None else gains * take(lists.weights, order)
-    rank_weights = rank_discounts(list_size(order), gains.dtype, options.k, options.discount)
+    rank_weights = rank_discounts(list_size(order), gains.dtype, k, discount)
     relevant = tf.cast(lists.labels > 0, gains.dtype)
-    found = by_relevance(lists, tf.reduce_sum(gains * rank_weights, axis=-1), relevant)
-    return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
+    return by_relevance(lists, tf.reduce_sum(gains * rank_weights, axis=-1), relevant).by_mean_weight()
 
 
 @export
+@topic_metric(**RELEVANT)
 def precision_ia(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
+    topics: tf.Tensor,
     *,
     k: int | None = None,
     min_label: float = 1.0,
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the intent-aware precision of lists whose items cover topics: Precision-IA@k, a measure of diversity.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -119,32 +140,9 @@ def precision_ia(
 
     Source: C. Clarke et al., "Overview of the TREC 2009 Web Track", TREC 2009.
     """
-    options = metric_options(k=k, min_label=min_label, ties=ties)
-    args, topics = topic_arguments(scores, labels, mask, weights)
-    return precision_ia_measures(args, topics, options).values
-
-
-@per_list(can_be_ranked)
-def precision_ia_measures(lists: RankingLists, topics: tf.Tensor, options: MetricOptions) -> Measures:
-    """The intent-aware precision of each list."""
-    covers = lists.only_valid(topics >= options.min_label)
+    covers = lists.only_valid(topics >= min_label)
     topics_of_item = tf.reduce_sum(tf.cast(covers, lists.scores.dtype), axis=-1)
     topics_of_list = tf.reduce_sum(tf.cast(tf.reduce_any(covers, axis=1), lists.scores.dtype), axis=-1)
-    found = ranked_lists(lists, options.ties).sum_of_first(options.k, topics_of_item)
-    values = tf.math.divide_no_nan(found, topics_of_list * sizes_of_first(lists, options.k))
+    found = ranked_lists(lists, ties).sum_of_first(k, topics_of_item)
+    values = tf.math.divide_no_nan(found, topics_of_list * sizes_of_first(lists, k))
     return by_relevance(lists, values, tf.cast(topics_of_item > 0, values.dtype))
-
-
-def topic_arguments(scores: Any, labels: Any, mask: Any, weights: Any) -> tuple[RankingArguments, tf.Tensor]:
-    """Check the arguments of metrics with labels `[..., n, topics]`: those of the items, and the topics [B, n, t]."""
-    scores = arguments.list_tensor("scores", scores)
-    topics = tf.cast(arguments.real_tensor("labels", labels), compute_dtype(scores.dtype))
-    if topics.shape.rank != scores.shape.rank + 1:
-        raise ValueError(f"labels must have shape [..., n, topics] with scores {scores.shape}, got {topics.shape}")
-    return metric_arguments(scores, item_labels(topics), mask, weights), flatten_lists(topics, 2)
-
-
-def item_labels(topics: tf.Tensor) -> tf.Tensor:
-    """The largest label of each item: `[..., n]`; NaN if one is NaN."""
-    has_nan = tf.reduce_any(tf.math.is_nan(topics), axis=-1)
-    return or_nan(tf.reduce_max(topics, axis=-1), has_nan)

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import list_size
-from keras_softsort.ops.metrics.ranked_lists import (
-    Measures,
-    MetricOptions,
-    by_relevance,
-    has_gain,
-    measured,
-    ranked_lists,
-)
+from keras_softsort.ops.metrics.ranked_lists import GAINED, K, Measures, by_relevance, has_gain, metric, ranked_lists
 from keras_softsort.ops.ranking.dcg import absolute_gains, ideal_dcg, rank_discounts, relative_gains
-from keras_softsort.ops.ranking.lists import RankingLists, per_list
+from keras_softsort.ops.ranking.lists import ListArguments, RankingLists
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
+@metric(has_gain, **GAINED)
 def ndcg(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     gain: str | Callable = "exponential",
     discount: str | Callable = "log2",
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the normalized discounted cumulative gain of lists: NDCG@k, from 0 to 1.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -71,21 +66,23 @@ def ndcg(
     Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
     Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
-    return measured(ndcg_measures, scores, labels, mask, weights, k=k, gain=gain, discount=discount, ties=ties)
+    gains = relative_gains(lists.labels, lists.mask, gain)
+    weighted, rank_weights = lists.weighted(gains), rank_discounts(list_size(gains), gains.dtype, k, discount)
+    total = tf.reduce_sum(ranked_lists(lists, ties).at_ranks(weighted) * rank_weights, axis=-1)
+    return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
 
 
 @export
+@metric(has_gain, **GAINED)
 def dcg(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     gain: str | Callable = "exponential",
     discount: str | Callable = "log2",
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the discounted cumulative gain of lists: DCG@k.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -107,37 +104,17 @@ def dcg(
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002.
     """
-    return measured(dcg_measures, scores, labels, mask, weights, k=k, gain=gain, discount=discount, ties=ties)
-
-
-@per_list(has_gain)
-def ndcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
-    """The NDCG of each list."""
-    gains = relative_gains(lists.labels, lists.mask, options.gain)
-    weighted, rank_weights = lists.weighted(gains), _rank_weights(gains, options)
-    total = tf.reduce_sum(ranked_lists(lists, options.ties).at_ranks(weighted) * rank_weights, axis=-1)
-    return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
-
-
-@per_list(has_gain)
-def dcg_measures(lists: RankingLists, options: MetricOptions) -> Measures:
-    """The DCG of each list."""
-    gains = absolute_gains(lists.labels, lists.mask, options.gain)
-    ranked_gains = ranked_lists(lists, options.ties).at_ranks(lists.weighted(gains))
-    found = by_relevance(lists, tf.reduce_sum(ranked_gains * _rank_weights(gains, options), axis=-1), gains)
-    return found._replace(values=tf.math.divide_no_nan(found.values, found.weights))
+    gains = absolute_gains(lists.labels, lists.mask, gain)
+    rank_weights = rank_discounts(list_size(gains), gains.dtype, k, discount)
+    ranked_gains = ranked_lists(lists, ties).at_ranks(lists.weighted(gains))
+    return by_relevance(lists, tf.reduce_sum(ranked_gains * rank_weights, axis=-1), gains).by_mean_weight()
 
 
 @export
+@metric(has_gain, **K, max_label=arguments.positive_number)
 def expected_reciprocal_rank(
-    scores: Any,
-    labels: Any,
-    *,
-    k: int | None = None,
-    max_label: float = 4.0,
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    lists: RankingLists, *, k: int | None = None, max_label: float = 4.0, **shared: Unpack[ListArguments]
+) -> Measures:
     """Compute the expected reciprocal rank of the item at which a user stops: ERR@k, from 0 to 1.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -162,24 +139,12 @@ def expected_reciprocal_rank(
 
     Source: O. Chapelle et al., "Expected Reciprocal Rank for Graded Relevance", CIKM 2009.
     """
-    return measured(expected_reciprocal_rank_measures, scores, labels, mask, weights, k=k, max_label=max_label)
-
-
-@per_list(has_gain)
-def expected_reciprocal_rank_measures(lists: RankingLists, options: MetricOptions) -> Measures:
-    """The expected reciprocal rank of each list."""
-    labels, bound = lists.only_valid(lists.labels), options.max_label
-    is_known = tf.reduce_all(labels <= bound)
-    message = f"labels must be at most max_label, {bound:g}, got"
-    labels = arguments.checked(labels, is_known, message, tf.reduce_max(labels))
-    stops = (tf.pow(tf.constant(2, labels.dtype), labels) - 1) / 2**bound
+    labels = lists.only_valid(lists.labels)
+    message = f"labels must be at most max_label, {max_label:g}, got"
+    labels = arguments.checked(labels, tf.reduce_all(labels <= max_label), message, tf.reduce_max(labels))
+    stops = (tf.pow(tf.constant(2, labels.dtype), labels) - 1) / 2**max_label
     ranked = ranked_lists(lists, "position")
     ranked_stops = ranked.at_ranks(stops)
     is_reached = tf.math.cumprod(1 - ranked_stops, axis=-1, exclusive=True)
-    rank_weights = ranked.counted(options.k, stops.dtype) / ranked.ranks(stops.dtype)
+    rank_weights = ranked.counted(k, stops.dtype) / ranked.ranks(stops.dtype)
     return by_relevance(lists, tf.reduce_sum(rank_weights * ranked_stops * is_reached, axis=-1), stops)
-
-
-def _rank_weights(gains: tf.Tensor, options: MetricOptions) -> tf.Tensor:
-    """The discounts of the ranks [n]; 0 after the k-th."""
-    return rank_discounts(list_size(gains), gains.dtype, options.k, options.discount)

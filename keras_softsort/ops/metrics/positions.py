@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.metrics._pairs import concordant_pairs, untied_pairs
-from keras_softsort.ops.metrics.ranked_lists import (
-    Measures,
-    MetricOptions,
-    can_be_ranked,
-    has_gain,
-    measured,
-    metric_arguments,
-    metric_options,
-    ranked_lists,
-)
-from keras_softsort.ops.ranking.lists import RankingLists, per_list
+from keras_softsort.ops.metrics.ranked_lists import TIES, Measures, can_be_ranked, has_gain, metric, ranked_lists
+from keras_softsort.ops.ranking.lists import SHARED, ListArguments, RankingLists
+from keras_softsort.ops.ranking.operators import Held
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
-def average_relevance_position(
-    scores: Any, labels: Any, *, ties: str = "mean", mask: Any = None, weights: Any = None
-) -> tf.Tensor:
+@metric(has_gain, **TIES)
+def average_relevance_position(lists: RankingLists, *, ties: str = "mean", **shared: Unpack[ListArguments]) -> Measures:
     """Compute the mean rank of the items of each list, weighted by relevance: ARP. Lower is better.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -46,13 +40,7 @@ def average_relevance_position(
       >>> float(ks.ops.average_relevance_position([0.3, 0.9, 0.4], [1.0, 0.0, 1.0]))
       2.5
     """
-    return measured(average_relevance_position_measures, scores, labels, mask, weights, ties=ties)
-
-
-@per_list(has_gain)
-def average_relevance_position_measures(lists: RankingLists, options: MetricOptions) -> Measures:
-    """The average position of each list, which weighs as much as the sum of its labels."""
-    ranked = ranked_lists(lists, options.ties)
+    ranked = ranked_lists(lists, ties)
     relevance = ranked.at_ranks(lists.weighted(lists.labels))
     total = tf.reduce_sum(relevance * ranked.ranks(relevance.dtype), axis=-1)
     return _of_sums(total, tf.reduce_sum(relevance, axis=-1))
@@ -93,24 +81,33 @@ def ordered_pair_accuracy(
       >>> float(ks.ops.ordered_pair_accuracy([0.9, 0.3, 0.4], [2.0, 0.0, 1.0]))
       1.0
     """
-    options = metric_options(ties=ties, keep_zero_weights=keep_zero_weights)
-    args = metric_arguments(scores, labels, mask, weights, options.keep_zero_weights)
-    values, _, has_pairs = ordered_pair_accuracy_measures(args, options)
+    args, options = pair_accuracy.arguments(
+        scores, labels, ties=ties, keep_zero_weights=keep_zero_weights, mask=mask, weights=weights
+    )
+    values, _, has_pairs = pair_accuracy.measures(*args, **options)
     is_nan = isinstance(no_pairs, float) and math.isnan(no_pairs)
     otherwise = tf.constant(no_pairs if is_nan else arguments.number("no_pairs", no_pairs), values.dtype)
     return tf.where(tf.equal(has_pairs, 0), otherwise, values)
 
 
-@per_list(can_be_ranked)
-def ordered_pair_accuracy_measures(lists: RankingLists, options: MetricOptions) -> Measures:
+@metric(
+    can_be_ranked,
+    **TIES,
+    average=arguments.choice("lists", "pairs"),
+    keep_zero_weights=Held(arguments.boolean),
+    shared={"keep_zero_weights": False, **SHARED},
+)
+def pair_accuracy(
+    lists: RankingLists, *, ties: str = "mean", average: str = "pairs", **shared: Unpack[ListArguments]
+) -> Measures:
     """The accuracy of the pairs of each list, which weighs as much as its pairs, or as its items do on average."""
     scores, labels, weights = lists.scores, lists.labels, lists.item_weights()
     right, pairs = concordant_pairs(scores, labels, lists.mask, weights), untied_pairs(labels, lists.mask, weights)
-    if options.ties == "mean":
+    if ties == "mean":
         wrong = concordant_pairs(-scores, labels, lists.mask, weights)
         right = (right + pairs - wrong) / 2  # the tied ones are neither right nor wrong
     accuracy = _of_sums(right, pairs)
-    if options.average == "pairs":
+    if average == "pairs":
         return accuracy
     return accuracy._replace(weights=tf.where(pairs > 0, lists.mean_weights(), 0))
 

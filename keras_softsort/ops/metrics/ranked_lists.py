@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -14,10 +15,16 @@ from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, masked_last, take, tie_sums, tied_ranks
 from keras_softsort.ops.core.tracing import are_small_and_eager
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS
-from keras_softsort.ops.ranking.lists import RankingArguments, RankingLists, per_list, ranking_arguments
+from keras_softsort.ops.ranking.lists import (
+    SHARED,
+    Meaning,
+    RankingArguments,
+    RankingLists,
+    per_list,
+    ranking_arguments,
+)
+from keras_softsort.ops.ranking.operators import Held, Interface, Rule
 
-TIE_RULES = ("mean", "position")
-AVERAGES = ("lists", "pairs")
 MAX_GRADE = 10  # that people give
 
 
@@ -27,6 +34,10 @@ class Measures(NamedTuple):
     values: tf.Tensor  # 0 for a list without relevant items
     weights: tf.Tensor  # the weight of the list in a mean over lists
     is_relevant: tf.Tensor  # 1 for a list with relevant items, else 0
+
+    def by_mean_weight(self) -> Measures:
+        """These measures with the values divided by the weights of the lists."""
+        return self._replace(values=tf.math.divide_no_nan(self.values, self.weights))
 
 
 def metric_arguments(
@@ -39,7 +50,7 @@ def metric_arguments(
     if args.weights is None:
         return args
     weights = tf.stop_gradient(args.weights)
-    if keep_zero_weights:
+    if arguments.boolean("keep_zero_weights", keep_zero_weights):
         return args._replace(weights=weights)
     is_weighted = tf.broadcast_to(weights > 0, tf.shape(args.labels))
     mask = is_weighted if args.mask is None else tf.logical_and(is_weighted, args.mask)
@@ -67,54 +78,67 @@ def _advise_of_swapped(scores: tf.Tensor, labels: tf.Tensor) -> None:
         )
 
 
-class MetricOptions(NamedTuple):
-    """The checked options of a metric, which reads only those that it has."""
+# The checks of the options that metrics share.
+K: dict[str, Any] = {"k": arguments.optional_positive_integer}
+TIES: dict[str, Any] = {"ties": arguments.choice("mean", "position")}
+RELEVANT = {**K, "min_label": arguments.number, **TIES}
+DISCOUNTED = {**K, "discount": functools.partial(arguments.name_or_function, choices=DISCOUNTS)}
+GAINED = {**DISCOUNTED, "gain": functools.partial(arguments.name_or_function, choices=GAINS), **TIES}
 
-    k: int | None = None
-    ties: str = "mean"
-    min_label: float = 1.0
-    gain: str | Callable = "exponential"
-    discount: str | Callable = "log2"
-    alpha: float = 0.5
-    divisor: str = "relevant"
-    max_label: float = 4.0
-    average: str = "pairs"
-    keep_zero_weights: bool = False
+Options = ParamSpec("Options")
 
+if TYPE_CHECKING:
 
-CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "k": arguments.optional_positive_integer,
-    "ties": lambda name, value: arguments.one_of(name, value, TIE_RULES),
-    "min_label": arguments.number,
-    "gain": lambda name, value: arguments.name_or_function(name, value, GAINS),
-    "discount": lambda name, value: arguments.name_or_function(name, value, DISCOUNTS),
-    "alpha": arguments.fraction,
-    "divisor": lambda name, value: arguments.one_of(name, value, arguments.DIVISORS),
-    "max_label": arguments.positive_number,
-    "average": lambda name, value: arguments.one_of(name, value, AVERAGES),
-    "keep_zero_weights": arguments.boolean,
-}
+    class Metric(Protocol[Options]):
+        """A public operator, and what Keras objects and other operators use of it."""
+
+        def __call__(self, scores: Any, labels: Any, *args: Options.args, **options: Options.kwargs) -> tf.Tensor:
+            """The values of the lists."""
+
+        def check(self, **options: Any) -> dict[str, Any]:
+            """The checked options."""
+
+        def arguments(self, *given: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            """The arguments of `measures`, from those of a call."""
+
+        def measures(self, args: RankingArguments, *others: tf.Tensor, **options: Any) -> Measures:
+            """All measures of the lists."""
 
 
-def metric_options(**given: Any) -> MetricOptions:
-    """Check the options that a metric has."""
-    return MetricOptions(**{name: CHECKS[name](name, value) for name, value in given.items()})
+def metric(
+    has_meaning: Meaning,
+    *,
+    read: Callable[..., tuple[Any, ...]] | None = None,
+    shared: Mapping[str, Any] = SHARED,
+    **rules: Rule | Held,
+) -> Callable[[Callable[Concatenate[RankingLists, Options], Measures]], Metric[Options]]:
+    """Decorate a formula `f(lists, *, options, **shared)` of `Measures` as an operator, which returns their values.
+
+    The rest is as in `list_operator`. `read` makes what the formula gets beside its options; by default it is
+    `metric_arguments`, whose arguments beside scores and labels are `shared`. `operator.measures` takes the results of
+    `read` and checked options, and returns all measures.
+    """
+
+    def decorate(formula: Callable[..., Measures]) -> Any:
+        interface = Interface(formula, read or (lambda **given: (metric_arguments(**given),)), rules, shared)
+        measures = per_list(has_meaning)(formula)
+
+        @functools.wraps(formula)
+        def values(*given: Any, **named: Any) -> tf.Tensor:
+            args, options = interface.arguments(*given, **named)
+            return measures(*args, **options).values
+
+        return interface.described(values, arguments=interface.arguments, measures=measures)
+
+    return decorate
 
 
-def measured(
-    measures: Callable[..., Measures], scores: Any, labels: Any, mask: Any, weights: Any, **options: Any
-) -> tf.Tensor:
-    """The values `[...]` of a metric, whose arguments are checked here."""
-    checked = metric_options(**options)
-    return measures(metric_arguments(scores, labels, mask, weights, checked.keep_zero_weights), checked).values
-
-
-def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+def can_be_ranked(scores: tf.Tensor, labels: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
     """Whether items [B, n] have a score, which may be infinite, and a finite label."""
     return tf.logical_and(tf.logical_not(tf.math.is_nan(scores)), tf.math.is_finite(labels))
 
 
-def has_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any) -> tf.Tensor:
+def has_gain(scores: tf.Tensor, labels: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
     """Whether items [B, n] have a score and a finite label of at least 0."""
     return tf.logical_and(can_be_ranked(scores, labels), labels >= 0)
 
@@ -196,12 +220,6 @@ def ranked_lists(lists: RankingLists, ties: str) -> RankedLists:
     return RankedLists(order, is_retrieved, Ties(*tied_ranks(keys)) if ties == "mean" else None)
 
 
-def of_relevant_items(values_of: Callable[..., tf.Tensor]) -> Callable[..., Measures]:
-    """Make measures of `values_of(lists, ranked, relevant, options)`; `relevant` is 1 for relevant items, else 0."""
-
-    @per_list(can_be_ranked)
-    def measures(lists: RankingLists, options: MetricOptions) -> Measures:
-        relevant = tf.cast(lists.only_valid(lists.labels >= options.min_label), lists.scores.dtype)
-        return by_relevance(lists, values_of(lists, ranked_lists(lists, options.ties), relevant, options), relevant)
-
-    return measures
+def relevant_items(lists: RankingLists, min_label: float) -> tf.Tensor:
+    """1 for valid items with a label of at least `min_label`, else 0: [B, n]."""
+    return tf.cast(lists.only_valid(lists.labels >= min_label), lists.scores.dtype)

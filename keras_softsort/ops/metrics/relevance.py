@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.metrics.ranked_lists import (
-    MetricOptions,
+    RELEVANT,
+    Measures,
     RankedLists,
-    measured,
-    of_relevant_items,
+    by_relevance,
+    can_be_ranked,
+    metric,
+    ranked_lists,
+    relevant_items,
     sizes_of_first,
 )
 from keras_softsort.ops.ranking.dcg import ideal_dcg
-from keras_softsort.ops.ranking.lists import RankingLists
+from keras_softsort.ops.ranking.lists import ListArguments, RankingLists
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @export
+@metric(can_be_ranked, **RELEVANT)
 def precision(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     min_label: float = 1.0,
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the share of relevant items among the first k of each list: Precision@k.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -58,20 +65,21 @@ def precision(
       >>> float(ks.ops.precision([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2))
       0.5
     """
-    return measured(precision_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
+    relevant = relevant_items(lists, min_label)
+    values = ranked_lists(lists, ties).sum_of_first(k, relevant) / sizes_of_first(lists, k)
+    return by_relevance(lists, values, relevant)
 
 
 @export
+@metric(can_be_ranked, **RELEVANT)
 def recall(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     min_label: float = 1.0,
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the share of relevant items that are among the first k of each list: Recall@k.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -86,21 +94,22 @@ def recall(
       >>> round(float(ks.ops.recall([0.3, 0.9, 0.4, 0.1], [1.0, 0.0, 1.0, 1.0], k=2)), 4)
       0.3333
     """
-    return measured(recall_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
+    relevant = relevant_items(lists, min_label)
+    found = ranked_lists(lists, ties).sum_of_first(k, relevant)
+    return by_relevance(lists, tf.math.divide_no_nan(found, tf.reduce_sum(relevant, axis=-1)), relevant)
 
 
 @export
+@metric(can_be_ranked, **RELEVANT, divisor=arguments.choice(*arguments.DIVISORS))
 def mean_average_precision(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     divisor: str = "relevant",
     min_label: float = 1.0,
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the average precision of each list, whose mean over lists is MAP@k.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -119,57 +128,37 @@ def mean_average_precision(
       >>> round(float(ks.ops.mean_average_precision([0.3, 0.9, 0.4], [1.0, 0.0, 1.0])), 4)
       0.5833
     """
-    options = {"k": k, "divisor": divisor, "min_label": min_label, "ties": ties}
-    return measured(mean_average_precision_measures, scores, labels, mask, weights, **options)
+    relevant, ranked = relevant_items(lists, min_label), ranked_lists(lists, ties)
+    weighted, counted = lists.weighted(relevant), ranked.counted(k, relevant.dtype)
+    precisions = counted * _relevant_until(ranked, relevant) / ranked.ranks(relevant.dtype)
+    total = tf.reduce_sum(ranked.at_ranks(weighted) * precisions, axis=-1)
+    most = ideal_dcg(weighted, counted) if divisor == "at_most_k" else tf.reduce_sum(weighted, axis=-1)
+    return by_relevance(lists, tf.math.divide_no_nan(total, most), relevant)
 
 
-@of_relevant_items
-def precision_measures(
-    lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions
-) -> tf.Tensor:
-    """The precision of each list."""
-    return ranked.sum_of_first(options.k, relevant) / sizes_of_first(lists, options.k)
-
-
-@of_relevant_items
-def recall_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions) -> tf.Tensor:
-    """The recall of each list."""
-    return tf.math.divide_no_nan(ranked.sum_of_first(options.k, relevant), tf.reduce_sum(relevant, axis=-1))
-
-
-@of_relevant_items
-def mean_average_precision_measures(
-    lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions
-) -> tf.Tensor:
-    """The average precision of each list.
+def _relevant_until(ranked: RankedLists, relevant: tf.Tensor) -> tf.Tensor:
+    """The mean number of relevant items up to each rank [B, n], if the item there is relevant.
 
     Of g tied items, r of them relevant, i come before a relevant one: on average `i (r - 1) / (g - 1)` relevant ones.
     """
-    weighted = lists.weighted(relevant)
-    dtype, ties = relevant.dtype, ranked.ties
-    share = ranked.at_ranks(relevant)
+    share, ties = ranked.at_ranks(relevant), ranked.ties
     found = 1 + tf.cumsum(share, axis=-1, exclusive=True)
-    if ties is not None:
-        tied, tied_before = ties.sizes(dtype), tf.cast(ranked.own_ranks() - ties.first, dtype)
-        found = take(found, ties.first) + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
-    precisions = ranked.counted(options.k, dtype) * found / ranked.ranks(dtype)
-    total = tf.reduce_sum(ranked.at_ranks(weighted) * precisions, axis=-1)
-    if options.divisor == "at_most_k":
-        return tf.math.divide_no_nan(total, ideal_dcg(weighted, ranked.counted(options.k, dtype)))
-    return tf.math.divide_no_nan(total, tf.reduce_sum(weighted, axis=-1))
+    if ties is None:
+        return found
+    tied, tied_before = ties.sizes(share.dtype), tf.cast(ranked.own_ranks() - ties.first, share.dtype)
+    return take(found, ties.first) + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
 
 
 @export
+@metric(can_be_ranked, **RELEVANT)
 def hits(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     min_label: float = 1.0,
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute whether a relevant item is among the first k of each list: Hits@k, 0 or 1.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -183,20 +172,20 @@ def hits(
       >>> float(ks.ops.hits([0.3, 0.9, 0.4], [1.0, 0.0, 0.0], k=2))
       0.0
     """
-    return measured(hits_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
+    relevant, ranked = relevant_items(lists, min_label), ranked_lists(lists, ties)
+    return by_relevance(lists, _of_first(ranked, relevant, ranked.counted(k, relevant.dtype)), relevant)
 
 
 @export
+@metric(can_be_ranked, **RELEVANT)
 def mrr(
-    scores: Any,
-    labels: Any,
+    lists: RankingLists,
     *,
     k: int | None = None,
     min_label: float = 1.0,
     ties: str = "mean",
-    mask: Any = None,
-    weights: Any = None,
-) -> tf.Tensor:
+    **shared: Unpack[ListArguments],
+) -> Measures:
     """Compute the reciprocal rank of the first relevant item of each list, whose mean over lists is MRR@k.
 
     Scores come first and labels second, unlike in Keras and scikit-learn.
@@ -213,19 +202,9 @@ def mrr(
 
     Source: E. Voorhees, "The TREC-8 Question Answering Track Report", TREC 1999.
     """
-    return measured(mrr_measures, scores, labels, mask, weights, k=k, min_label=min_label, ties=ties)
-
-
-@of_relevant_items
-def hits_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions) -> tf.Tensor:
-    """The hits of each list."""
-    return _of_first(ranked, relevant, ranked.counted(options.k, relevant.dtype))
-
-
-@of_relevant_items
-def mrr_measures(lists: RankingLists, ranked: RankedLists, relevant: tf.Tensor, options: MetricOptions) -> tf.Tensor:
-    """The reciprocal rank of the first relevant item of each list."""
-    return _of_first(ranked, relevant, ranked.counted(options.k, relevant.dtype) / ranked.ranks(relevant.dtype))
+    relevant, ranked = relevant_items(lists, min_label), ranked_lists(lists, ties)
+    values = ranked.counted(k, relevant.dtype) / ranked.ranks(relevant.dtype)
+    return by_relevance(lists, _of_first(ranked, relevant, values), relevant)
 
 
 def _of_first(ranked: RankedLists, relevant: tf.Tensor, values: tf.Tensor) -> tf.Tensor:

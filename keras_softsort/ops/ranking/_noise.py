@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import flatten_lists
-from keras_softsort.ops.ranking._checks import SEED
 from keras_softsort.ops.ranking.lists import RankingLists
+from keras_softsort.ops.ranking.operators import SEED
 
 NOISE_CHECKS: dict[str, Any] = {
     "num_samples": arguments.positive_integer,

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.temperature import softmax_logits
-from keras_softsort.ops.ranking._checks import Held
 from keras_softsort.ops.ranking.dcg import discounts
 from keras_softsort.ops.ranking.lambda_weights import (
     LambdaWeight,
@@ -17,6 +16,7 @@ from keras_softsort.ops.ranking.lambda_weights import (
     lambda_options,
 )
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists
+from keras_softsort.ops.ranking.operators import Held
 
 
 def checked_softmax_weight(name: str, value: Any) -> str | LambdaWeight | None:

@@ -9,10 +9,10 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
+from keras_softsort.ops.ranking.operators import list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

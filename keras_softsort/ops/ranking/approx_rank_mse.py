@@ -10,10 +10,10 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import mean_ranks
 from keras_softsort.ops.ranking._items import item_mean
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, discounts
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.operators import list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

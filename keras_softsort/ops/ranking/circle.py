@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import excluded
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.operators import list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,8 +11,8 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import softmax_logits
 from keras_softsort.ops.ranking._items import ITEM_CHECKS, item_mean
-from keras_softsort.ops.ranking._operators import logit_operator
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite
+from keras_softsort.ops.ranking.operators import logit_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,9 +11,9 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
-from keras_softsort.ops.ranking._checks import Held
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains, rank_discounts
 from keras_softsort.ops.ranking.lists import RankingLists
+from keras_softsort.ops.ranking.operators import Held
 
 LAMBDA_METRICS = ("dcg", "label_diff", "map", "mrr", "ndcg", "precision")
 _WITH_GAIN, _BY_DISCOUNT = ("dcg", "ndcg"), ("dcg", "mrr", "ndcg")

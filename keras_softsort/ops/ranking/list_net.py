@@ -9,9 +9,9 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import dtype_tiny
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._softmax import softmax_losses, softmax_shares, softmax_slopes
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.operators import list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,9 +12,9 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
+from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 

@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lambda_weights import LambdaOptions, LambdaWeight
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments
+from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.ranking.pairs import PAIR_CHECKS, have_pairs, pair_derivatives, pair_losses
 
 if TYPE_CHECKING:

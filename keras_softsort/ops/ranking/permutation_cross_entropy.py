@@ -13,7 +13,6 @@ from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.core.order import descending, masked_last, take
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lists import (
     RankingArguments,
     RankingLists,
@@ -23,6 +22,7 @@ from keras_softsort.ops.ranking.lists import (
     flat_lists,
     with_leading_axes,
 )
+from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch
 from keras_softsort.ops.sorting.methods import sort_arguments
 

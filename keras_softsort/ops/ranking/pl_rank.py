@@ -14,11 +14,10 @@ from keras_softsort.ops.core.choices import Ordered, choices_in
 from keras_softsort.ops.core.numbers import with_slopes
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import excluded
-from keras_softsort.ops.ranking._checks import SEED
 from keras_softsort.ops.ranking._noise import Noise, sampled_scores
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite_with_gain
+from keras_softsort.ops.ranking.operators import SEED, list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -13,11 +13,10 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.choices import Compared, Ordered, choice_costs, choice_derivatives, choices_of
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.ranking._checks import SEED
 from keras_softsort.ops.ranking._noise import Noise, mean_over_samples
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, rank_discounts
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.operators import SEED, list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

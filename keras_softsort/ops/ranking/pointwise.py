@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._items import ITEM_CHECKS, item_mean
-from keras_softsort.ops.ranking._operators import list_operator, logit_operator
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite
+from keras_softsort.ops.ranking.operators import list_operator, logit_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

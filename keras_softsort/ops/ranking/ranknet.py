@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lambda_weights import LAMBDA_WEIGHT, LambdaWeight
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, UnweightedArguments
+from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.ranking.pairs import PAIR_CHECKS, have_pairs, pair_derivatives, pair_lambdas, pair_losses
 
 if TYPE_CHECKING:

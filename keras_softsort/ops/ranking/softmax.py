@@ -11,13 +11,13 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.choices import choice_costs, choices_of
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking._softmax import SOFTMAX_WEIGHT, softmax_losses, softmax_slopes
 from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains
 from keras_softsort.ops.ranking.lambda_weights import (
     LambdaWeight,
 )
 from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite_with_gain
+from keras_softsort.ops.ranking.operators import list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.order import mean_ranks
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
+from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch, methods
 from keras_softsort.ops.sorting.methods import sort_arguments
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 import keras_softsort as ks
 from keras_softsort.losses._list_loss import OperatorLoss
 from keras_softsort.ops.core.tracing import number_of_traces
-from keras_softsort.ops.ranking._operators import list_operator
 from keras_softsort.ops.ranking.lists import finite
+from keras_softsort.ops.ranking.operators import list_operator
 
 SCORES, LABELS = tf.constant([[0.3, 0.9, 0.4]]), tf.constant([[0.0, 2.0, 1.0]])
 

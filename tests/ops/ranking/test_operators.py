@@ -12,9 +12,8 @@ import tensorflow as tf
 import keras_softsort as ks
 from keras_softsort._internal import arguments
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking._checks import SEED
-from keras_softsort.ops.ranking._operators import list_operator, logit_operator
 from keras_softsort.ops.ranking.lists import Derivatives, finite, finite_with_gain
+from keras_softsort.ops.ranking.operators import SEED, list_operator, logit_operator
 
 SCORES, LABELS = tf.constant([[0.3, 0.9, 0.4]]), tf.constant([[0.0, 2.0, 1.0]])
 

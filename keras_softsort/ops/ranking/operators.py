@@ -1,16 +1,17 @@
-"""Decorators that make a public operator of a formula for lists `[B, n]`."""
+"""Decorators that make a public operator of a formula for lists `[B, n]`, and the rules of its options."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol
 
 import tensorflow as tf
 
+from keras_softsort._internal import arguments
 from keras_softsort._internal.unknown_names import unknown_argument
-from keras_softsort.ops.ranking._checks import TAU, Held, Rule
+from keras_softsort.ops.core.gumbel_noise import seed_tensor
 from keras_softsort.ops.ranking.lists import (
     SHARED,
     Derivatives,
@@ -23,12 +24,31 @@ from keras_softsort.ops.ranking.lists import (
 )
 
 Options = ParamSpec("Options")
+# A function of the name and the value of an option, which returns a plain value or raises an error.
+Rule = Callable[[str, Any], Any]
 # A function of all arguments by name, which raises an error for values that do not fit each other.
 Together = Callable[[Mapping[str, Any]], Any]
 
+
+class Held(NamedTuple):
+    """The two rules of an option that a Keras object holds in another form than the formula of an operator takes.
+
+    If `is_seed`, each call of the object draws a seed. An option is read only if the one named `only_if` is True.
+    """
+
+    held: Rule  # returns what an object holds
+    called: Rule | None = None  # returns what a formula takes; None if the operator checks the argument itself
+    is_seed: bool = False
+    only_if: str | None = None
+
+
+TAU = Held(arguments.positive_number)
+SEED = Held(arguments.optional_integer, lambda _, seed: seed_tensor(seed), is_seed=True)
+
+
 if TYPE_CHECKING:
 
-    class Operator(Protocol[Options]):
+    class _Operator(Protocol[Options]):
         """A public operator, and what other operators and Keras objects use of it."""
 
         __name__: str
@@ -38,10 +58,10 @@ if TYPE_CHECKING:
         def check(self, **options: Any) -> dict[str, Any]: ...
         def derivatives(self, formula: Callable[..., Any]) -> Callable[..., Derivatives | None]: ...
 
-    class ScoreOperator(Operator[Options], Protocol):
+    class _ScoreOperator(_Operator[Options], Protocol):
         def __call__(self, scores: Any, labels: Any, *args: Options.args, **options: Options.kwargs) -> tf.Tensor: ...
 
-    class LogitOperator(Operator[Options], Protocol):
+    class _LogitOperator(_Operator[Options], Protocol):
         def __call__(self, logits: Any, labels: Any, *args: Options.args, **options: Options.kwargs) -> tf.Tensor: ...
 
     Formula = Callable[Concatenate[RankingLists, Options], tf.Tensor]
@@ -54,7 +74,7 @@ def list_operator(
     takes_weights: bool = True,
     non_negative_weights: bool = False,
     **rules: Rule | Held,
-) -> Callable[[Formula[Options]], ScoreOperator[Options]]:
+) -> Callable[[Formula[Options]], _ScoreOperator[Options]]:
     """Decorate a formula `f(lists, *, options, **shared)`, which returns [B] or [B, n], as an operator of scores.
 
     The operator takes `scores` and `labels` `[..., n]`, the options of the formula, and the shared arguments: `mask`,
@@ -65,70 +85,72 @@ def list_operator(
     for which `has_meaning(scores, labels, **options)` holds; lists with other items give NaN. `operator.derivatives`
     decorates a formula of derivatives, which then takes the same arguments.
     """
-    read = functools.partial(ranking_arguments, non_negative_weights=non_negative_weights)
-    shared = [name for name in SHARED if name != "weights" or takes_weights]
+    shared = {name: default for name, default in SHARED.items() if name != "weights" or takes_weights}
+
+    def read(**tensors: Any) -> tuple[RankingArguments]:
+        return (ranking_arguments(**tensors, non_negative_weights=non_negative_weights),)
 
     def decorate(formula: Callable[..., tf.Tensor]) -> Any:
-        interface = _Interface(
-            formula, "scores", shared, has_meaning=has_meaning, read=read, rules=rules, together=together, tau=tau
-        )
-        return interface.operator(formula)
+        return Interface(formula, read, rules, shared, together=together, tau=tau).operator(has_meaning, formula)
 
     return decorate
 
 
 def logit_operator(
     has_meaning: Meaning, *, count: int | None, **rules: Rule | Held
-) -> Callable[[Formula[Options]], LogitOperator[Options]]:
+) -> Callable[[Formula[Options]], _LogitOperator[Options]]:
     """Decorate a formula of lists with `count` logits per item, None for any number, as `list_operator` does.
 
     The operator takes `logits` `[..., n, count]`, which are the scores of the lists.
     """
-    read = functools.partial(item_logit_arguments, count=count)
+
+    def read(**tensors: Any) -> tuple[RankingArguments]:
+        return (item_logit_arguments(**tensors, count=count),)
 
     def decorate(formula: Callable[..., tf.Tensor]) -> Any:
-        interface = _Interface(formula, "logits", [*SHARED], has_meaning=has_meaning, read=read, rules=rules)
-        return interface.operator(formula)
+        return Interface(formula, read, rules, first="logits").operator(has_meaning, formula)
 
     return decorate
 
 
-class _Interface:
-    """The arguments of an operator and of its derivatives: their names, defaults and checks."""
+class Interface:
+    """The arguments of an operator: their names, defaults and checks."""
 
     def __init__(
         self,
-        formula: Callable[..., tf.Tensor],
-        first: str,
-        shared: list[str],
-        *,
-        has_meaning: Meaning,
-        read: Callable[..., RankingArguments],
+        formula: Callable[..., Any],
+        read: Callable[..., tuple[Any, ...]],
         rules: Mapping[str, Rule | Held],
+        shared: Mapping[str, Any] = SHARED,
+        *,
+        first: str = "scores",
         together: tuple[Together, ...] = (),
         tau: float | None = None,
     ) -> None:
-        self._name, self._has_meaning, self._read, self._together = formula.__name__, has_meaning, read, together
+        """The options are those of the `formula`. `read` makes what it gets beside them from the other arguments."""
+        self._name, self._read, self._together = formula.__name__, read, together
         self._tensors = [first, "labels", *([] if tau is None else ["tau"]), *shared]
-        self._signature = _signature(formula, self._tensors, tau)
+        self._signature = _signature(formula, self._tensors, {**shared, "tau": tau})
         rules = rules if tau is None else {**rules, "tau": TAU}
         self._rules = {name: rule if isinstance(rule, Held) else Held(rule, rule) for name, rule in rules.items()}
         unknown = rules.keys() - self._signature.parameters.keys()
         if unknown:
             raise TypeError(f"rules must be of arguments of {self._name}, got {sorted(unknown)}")
 
-    def operator(self, formula: Callable[..., Any]) -> Any:
+    def operator(self, has_meaning: Meaning, formula: Callable[..., Any]) -> Any:
         """Return the operator of this formula."""
-        call = per_list(self._has_meaning, self.arguments)(formula)
-        attributes = {
-            "__signature__": self._signature,
-            "__annotations__": {name: each.annotation for name, each in self._signature.parameters.items()},
-            "check": self.check,
-            "derivatives": self.operator,
-            "formula": formula,
-            "seeds": {name: rule for name, rule in self._rules.items() if rule.is_seed},
-        }
-        for name, value in attributes.items():
+        return self.described(
+            per_list(has_meaning, self.arguments)(formula),
+            derivatives=functools.partial(self.operator, has_meaning),
+            formula=formula,
+            seeds={name: rule for name, rule in self._rules.items() if rule.is_seed},
+        )
+
+    def described(self, call: Callable[..., Any], **attributes: Any) -> Any:
+        """Return the function `call` of these arguments, with their signature, their checks and other attributes."""
+        annotations = {name: each.annotation for name, each in self._signature.parameters.items()}
+        own = {"__signature__": self._signature, "__annotations__": annotations, "check": self.check}
+        for name, value in {**own, **attributes}.items():
             setattr(call, name, value)
         return call
 
@@ -139,7 +161,7 @@ class _Interface:
             each(options)
         return {**options, **checked}
 
-    def arguments(self, *given: Any, **named: Any) -> tuple[tuple[RankingArguments], dict[str, Any]]:
+    def arguments(self, *given: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Check the arguments of a call, and return the tensors, and the options as the formula takes them."""
         try:
             bound = self._signature.bind(*given, **named)
@@ -156,14 +178,13 @@ class _Interface:
                 options[name] = rule.called(name, values[name]) if is_read else None
         for each in self._together:
             each(values)
-        return (self._read(**{name: values[name] for name in self._tensors}),), options
+        return self._read(**{name: values[name] for name in self._tensors}), options
 
 
-def _signature(formula: Callable[..., Any], tensors: list[str], tau: float | None) -> inspect.Signature:
+def _signature(formula: Callable[..., Any], tensors: list[str], defaults: dict[str, Any]) -> inspect.Signature:
     """The signature of the operator: required options first, then `tau`, other options, and shared arguments."""
     own = inspect.signature(formula)
-    _, *options = (each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD)
-    defaults = {**SHARED, "tau": tau}
+    options = [each for each in own.parameters.values() if each.kind is each.KEYWORD_ONLY]
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation="Any")
         if name in defaults
@@ -172,5 +193,6 @@ def _signature(formula: Callable[..., Any], tensors: list[str], tau: float | Non
     ]
     required = [each for each in options if each.default is each.empty]
     others = [each for each in options if each.default is not each.empty]
-    count = 2 if tau is None else 3
-    return own.replace(parameters=[*added[:2], *required, *added[2:count], *others, *added[count:]])
+    count = 3 if "tau" in tensors else 2
+    parameters = [*added[:2], *required, *added[2:count], *others, *added[count:]]
+    return own.replace(parameters=parameters, return_annotation="tf.Tensor")
