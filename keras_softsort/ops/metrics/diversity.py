@@ -11,7 +11,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort._internal.not_a_number import or_nan
-from keras_softsort.ops.core.axes import flatten_lists, list_size
+from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.order import take
 from keras_softsort.ops.metrics.ranked_lists import (
     DISCOUNTED,
@@ -106,9 +106,8 @@ def alpha_dcg(
     before = tf.cumsum(sorted_topics, axis=1, exclusive=True)
     gains = tf.reduce_sum(sorted_topics * tf.pow(tf.constant(1 - alpha, before.dtype), before), axis=-1)
     gains = gains if lists.weights is None else gains * take(lists.weights, order)
-    rank_weights = rank_discounts(list_size(order), gains.dtype, k, discount)
-    relevant = tf.cast(lists.labels > 0, gains.dtype)
-    return by_relevance(lists, tf.reduce_sum(gains * rank_weights, axis=-1), relevant).by_mean_weight()
+    total = tf.reduce_sum(gains * rank_discounts(gains, k, discount), axis=-1)
+    return by_relevance(lists, total, tf.cast(lists.labels > 0, gains.dtype)).by_mean_weight()
 
 
 @export

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.metrics.ranked_lists import GAINED, K, Measures, by_relevance, has_gain, metric, ranked_lists
 from keras_softsort.ops.ranking.dcg import absolute_gains, ideal_dcg, rank_discounts, relative_gains
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists
@@ -66,8 +65,8 @@ def ndcg(
     Information Systems 20, 2002; F. McSherry, M. Najork, "Computing Information Retrieval Performance Measures
     Efficiently in the Presence of Tied Scores", ECIR 2008.
     """
-    gains = relative_gains(lists.labels, lists.mask, gain)
-    weighted, rank_weights = lists.weighted(gains), rank_discounts(list_size(gains), gains.dtype, k, discount)
+    gains = relative_gains(lists, gain)
+    weighted, rank_weights = lists.weighted(gains), rank_discounts(gains, k, discount)
     total = tf.reduce_sum(ranked_lists(lists, ties).at_ranks(weighted) * rank_weights, axis=-1)
     return by_relevance(lists, tf.math.divide_no_nan(total, ideal_dcg(weighted, rank_weights)), gains)
 
@@ -104,10 +103,10 @@ def dcg(
     Source: K. Jarvelin, J. Kekalainen, "Cumulated Gain-Based Evaluation of IR Techniques", ACM Transactions on
     Information Systems 20, 2002.
     """
-    gains = absolute_gains(lists.labels, lists.mask, gain)
-    rank_weights = rank_discounts(list_size(gains), gains.dtype, k, discount)
+    gains = absolute_gains(lists, gain)
     ranked_gains = ranked_lists(lists, ties).at_ranks(lists.weighted(gains))
-    return by_relevance(lists, tf.reduce_sum(ranked_gains * rank_weights, axis=-1), gains).by_mean_weight()
+    total = tf.reduce_sum(ranked_gains * rank_discounts(gains, k, discount), axis=-1)
+    return by_relevance(lists, total, gains).by_mean_weight()
 
 
 @export

@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.ranking._noise import NOISE_CHECKS, Noise, mean_over_samples
 from keras_softsort.ops.ranking._sigmoid_ranks import sigmoid_ranks
-from keras_softsort.ops.ranking.dcg import DISCOUNTS, NDCG_CHECKS, NDCGOptions, discounts
+from keras_softsort.ops.ranking.dcg import DISCOUNTS, NDCG_CHECKS, discounts, ndcg_parts
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
 from keras_softsort.ops.ranking.operators import list_operator
 
@@ -73,10 +73,9 @@ def approx_ndcg_loss(
     Measures", Information Retrieval 13, 2010; S. Bruch et al., "Revisiting Approximate Metric Optimization in the Age
     of Deep Neural Networks", SIGIR 2019.
     """
-    ndcg = NDCGOptions(k, gain, discount, normalization)
-    gains = ndcg.gains(lists.labels, lists.mask, ndcg.rank_weights(lists.scores))
+    gains, _ = ndcg_parts(lists, k, gain, discount, normalization)
     ranks = sigmoid_ranks(lists.scores, lists.tau, lists.mask)
-    terms = lists.weighted(gains) * discounts(ranks, discount)
+    terms = gains * discounts(ranks, discount)
     if k is not None:
         terms *= tf.clip_by_value(k + 1 - ranks, 0, 1)
     return -tf.reduce_sum(terms, axis=-1)

@@ -4,39 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending
+from keras_softsort.ops.ranking.lists import RankingLists
 
 GAINS = ("exponential", "linear")
 DISCOUNTS = ("log2", "reciprocal")
-
-
-class NDCGOptions(NamedTuple):
-    """The static options that the losses of the NDCG family share."""
-
-    k: int | None
-    gain: str
-    discount: str | Sequence[float]
-    normalization: str
-
-    def gains(self, labels: tf.Tensor, mask: tf.Tensor | None, rank_weights: tf.Tensor) -> tf.Tensor:
-        """The gains `[batch, n]` of labels of at least 0, by default divided by the ideal DCG; 0 where masked."""
-        if self.normalization == "none":
-            return absolute_gains(labels, mask, self.gain)
-        return normalized_gains(labels, mask, self.gain, rank_weights)
-
-    def rank_weights(self, scores: tf.Tensor) -> tf.Tensor:
-        """The discounts of the ranks that count: `[k]`, or fewer if lists are shorter."""
-        size = list_size(scores)
-        if isinstance(self.discount, str):
-            every = rank_discounts(size, scores.dtype, kind=self.discount)
-            return every if self.k is None else every[: self.k]
-        return tf.constant(self.discount[: self.k], scores.dtype)[:size]
 
 
 def checked_discount(name: str, value: Any) -> str | tuple[float, ...]:
@@ -60,23 +38,41 @@ NDCG_CHECKS: dict[str, Any] = {
 }
 
 
-def relative_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable) -> tf.Tensor:
+def ndcg_parts(
+    lists: RankingLists, k: int | None, gain: str, discount: str | Sequence[float], normalization: str
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The weighted gains [B, n], by default divided by the ideal DCG, and the discounts of the ranks that count.
+
+    These are `[k]`, or fewer if lists are shorter.
+    """
+    if isinstance(discount, str):
+        rank_weights = rank_discounts(lists.scores, kind=discount)
+        rank_weights = rank_weights if k is None else rank_weights[:k]
+    else:
+        rank_weights = tf.constant(discount[:k], lists.scores.dtype)[: list_size(lists.scores)]
+    if normalization == "none":
+        return lists.weighted(absolute_gains(lists, gain)), rank_weights
+    return lists.weighted(normalized_gains(lists, gain, rank_weights)), rank_weights
+
+
+def relative_gains(lists: RankingLists, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of finite labels, up to a factor per list, which NDCG does not depend on; 0 where masked.
 
     Labels are 0 where masked. `"exponential"` is 2^label - 1 in units of 2^(the largest label), which never overflows.
     """
     if gain != "exponential":
-        return absolute_gains(labels, mask, gain)
+        return absolute_gains(lists, gain)
+    labels = lists.labels
     largest = tf.reduce_max(labels, axis=-1, keepdims=True)
     # (1 - 2^-label) 2^label, which keeps the precision of small labels.
     return -tf.math.expm1(labels * -math.log(2)) * tf.pow(tf.constant(2, labels.dtype), labels - largest)
 
 
-def absolute_gains(labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable) -> tf.Tensor:
+def absolute_gains(lists: RankingLists, gain: str | Callable) -> tf.Tensor:
     """The gains `[batch, n]` of labels, 0 where masked. Without XLA, exponential ones of no finite sum are an error."""
+    labels = lists.labels
     if callable(gain):
-        gains = tf.cast(gain(labels), labels.dtype)
-        return gains if mask is None else tf.where(mask, gains, tf.zeros_like(gains))
+        return lists.only_valid(tf.cast(gain(labels), labels.dtype))
     if gain == "linear":
         return labels
     gains = tf.pow(tf.constant(2, labels.dtype), labels) - 1
@@ -102,9 +98,9 @@ def discounts(ranks: tf.Tensor, kind: str | Callable = "log2") -> tf.Tensor:
     return math.log(2) / tf.math.log1p(ranks)
 
 
-def rank_discounts(size: Any, dtype: tf.DType, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
-    """The discounts [size] of the ranks 1, 2, ...; 0 after the k-th."""
-    ranks = tf.cast(tf.range(1, size + 1), dtype)
+def rank_discounts(lists: tf.Tensor, k: int | None = None, kind: str | Callable = "log2") -> tf.Tensor:
+    """The discounts [n] of the ranks 1, 2, ... of `lists` [B, n], in their dtype; 0 after the k-th."""
+    ranks = tf.cast(tf.range(1, list_size(lists) + 1), lists.dtype)
     every = discounts(ranks, kind)
     return every if k is None else tf.where(ranks <= k, every, tf.zeros_like(every))
 
@@ -117,9 +113,7 @@ def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(best * rank_weights, axis=-1)
 
 
-def normalized_gains(
-    labels: tf.Tensor, mask: tf.Tensor | None, gain: str | Callable, rank_weights: tf.Tensor
-) -> tf.Tensor:
+def normalized_gains(lists: RankingLists, gain: str | Callable, rank_weights: tf.Tensor) -> tf.Tensor:
     """The gains `[batch, n]` of labels, divided by the ideal DCG of their list, so that their DCG is the NDCG."""
-    gains = relative_gains(labels, mask, gain)
+    gains = relative_gains(lists, gain)
     return tf.math.divide_no_nan(gains, ideal_dcg(gains, rank_weights)[:, tf.newaxis])

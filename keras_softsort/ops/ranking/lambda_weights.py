@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take
 from keras_softsort.ops.ranking.dcg import DISCOUNTS, GAINS, absolute_gains, discounts, normalized_gains, rank_discounts
 from keras_softsort.ops.ranking.lists import RankingLists
@@ -145,10 +144,9 @@ def delta_features(lists: RankingLists, options: LambdaOptions) -> DeltaFeatures
     if options.k is not None:
         effects = tf.where(ranks <= options.k, effects, tf.zeros_like(effects))
     if options.metric == "dcg":
-        gains = absolute_gains(lists.labels, lists.mask, options.gain)
+        gains = absolute_gains(lists, options.gain)
     else:
-        rank_weights = rank_discounts(list_size(ranks), ranks.dtype, options.k, options.discount)
-        gains = normalized_gains(lists.labels, lists.mask, options.gain, rank_weights)
+        gains = normalized_gains(lists, options.gain, rank_discounts(ranks, options.k, options.discount))
     return DeltaFeatures(gains, ranks, effects, effects)
 
 

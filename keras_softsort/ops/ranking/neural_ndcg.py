@@ -12,7 +12,7 @@ from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores
-from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions
+from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, ndcg_parts
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
 from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch, methods
@@ -100,9 +100,7 @@ def neural_ndcg_loss(
     Relaxation of Sorting", SIGIR eCom 2021; PiRank: R. Swezey et al., "PiRank: Scalable Learning To Rank via
     Differentiable Sorting", NeurIPS 2021.
     """
-    ndcg = NDCGOptions(k, gain, discount, normalization)
-    rank_weights = ndcg.rank_weights(lists.scores)
-    gains = lists.weighted(ndcg.gains(lists.labels, lists.mask, rank_weights))
+    gains, rank_weights = ndcg_parts(lists, k, gain, discount, normalization)
     scores, mask = lists.scores, lists.mask
     if stochastic:
         scores = sampled_scores(scores, Noise(num_samples, noise_scale, seed))

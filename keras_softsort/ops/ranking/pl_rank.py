@@ -15,7 +15,7 @@ from keras_softsort.ops.core.numbers import with_slopes
 from keras_softsort.ops.core.order import masked_last
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.ranking._noise import Noise, sampled_scores
-from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, NDCGOptions
+from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, ndcg_parts
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite_with_gain
 from keras_softsort.ops.ranking.operators import SEED, list_operator
 
@@ -81,9 +81,7 @@ def pl_rank_loss(
     Computational Complexity", SIGIR 2022 (PL-Rank-3); H. Oosterhuis, "Computationally Efficient Optimization of
     Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
     """
-    options = NDCGOptions(k, gain, discount, normalization)
-    rank_weights = options.rank_weights(lists.scores)
-    gains = lists.weighted(options.gains(lists.labels, lists.mask, rank_weights))
+    gains, rank_weights = ndcg_parts(lists, k, gain, discount, normalization)
     keys = sampled_scores(lists.scores, Noise(num_samples, 1.0, seed))
     return -_expected_reward(keys, lists.scores, lists.mask, gains, rank_weights)
 

@@ -169,11 +169,11 @@ def _choices(
 
 def _rank_weights(lists: RankingLists, k: int | None, discount: str | Callable | None) -> tf.Tensor:
     """The weights of the ranks, 0 after the k-th: [n], or [B, n] if they depend on the number of items."""
-    size, dtype = tf.shape(lists.scores)[1], lists.scores.dtype
     if discount != EXPONENTIAL:
-        return rank_discounts(size, dtype, k, discount or tf.ones_like)
-    counted = rank_discounts(size, dtype, k, tf.ones_like)
+        return rank_discounts(lists.scores, k, discount or tf.ones_like)
+    two = tf.constant(2, lists.scores.dtype)
     # Divided by 2^(m - 1), so that it does not overflow.
-    last = tf.pow(tf.constant(2, dtype), 1 - lists.sizes()[:, tf.newaxis])
-    each = tf.pow(tf.constant(2, dtype), -tf.cast(tf.range(size), dtype))
+    last = tf.pow(two, 1 - lists.sizes()[:, tf.newaxis])
+    each = rank_discounts(lists.scores, kind=lambda ranks: tf.pow(two, 1 - ranks))
+    counted = rank_discounts(lists.scores, k, tf.ones_like)
     return counted * tf.math.divide_no_nan(tf.nn.relu(each - last), 1 - last)

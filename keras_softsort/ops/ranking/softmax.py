@@ -155,7 +155,7 @@ def unique_softmax_loss(lists: RankingLists, *, gain: str = "exponential", **sha
     """
     # Masked items come after all others, and have no weight.
     choices = choices_of(masked_last(lists.labels, lists.mask), "never")
-    gains = lists.weighted(absolute_gains(lists.labels, lists.mask, gain))
+    gains = lists.weighted(absolute_gains(lists, gain))
     scores = relative_scores(lists.scores, lists.mask, lists.tau)
     losses = choice_costs(choices, scores, choices.arranged(gains))
     if gain == "linear":
