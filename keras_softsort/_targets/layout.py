@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
-from keras_softsort._targets.mistakes import warn_of_swapped_columns
+from keras_softsort._internal.advice import warn_once
 
 LISTS = ("batch", "groups", "rows")
 # The kinds of `y_pred` that a loss or metric takes: how many axes they may have beside those of scores, and what they
@@ -24,6 +25,8 @@ PREDICTS = {
 }
 # Integers from here on are rounded.
 EXACT_BELOW = {tf.bfloat16: 2**8, tf.float16: 2**11, tf.float32: 2**24, tf.float64: 2**53}
+# Grades of relevance are hardly larger: LightGBM has gains for labels up to this one.
+LARGEST_GRADE = 30
 _WAYS_OUT = (
     "pass lists='batch' to treat the whole batch as one list, lists='groups' for rows with group ids, predict scores "
     "of shape [batch, n] or [batch, n, 1], or make batches of lists from rows with a group column by "
@@ -88,8 +91,40 @@ def groups_and_labels(y_true: Any) -> tuple[tf.Tensor, tf.Tensor]:
         exact = tf.logical_and(tf.abs(groups) < limit, tf.equal(groups, tf.round(groups)))
         rule = f"the group ids of y_true must be integers below {limit} in {groups.dtype.name}, before the labels, got"
         groups = arguments.checked(groups, tf.reduce_all(exact), rule, groups)
-    warn_of_swapped_columns(groups, labels)
+    _warn_of_swapped_columns(groups, labels)
     return groups, labels
+
+
+def _warn_of_swapped_columns(groups: tf.Tensor, labels: tf.Tensor) -> None:
+    """Warn if group ids look like labels, and labels like group ids: `[label, id]` in place of `[id, label]`.
+
+    That is so if each "label" is an integer that fills consecutive rows, and "group ids" are much fewer, small, and
+    scattered over the rows.
+    """
+    size = groups.shape.num_elements()
+    if not tf.executing_eagerly() or not size or labels.shape.num_elements() != size:
+        return
+    ids, grades = np.ravel(labels.numpy()), np.ravel(groups.numpy())
+    blocks, levels = np.unique(ids), np.unique(grades)
+    if (
+        2 * len(levels) < len(blocks) <= len(ids) / 2
+        and _runs(ids) == len(blocks)
+        and _runs(grades) > len(levels)
+        and levels[0] >= 0
+        and levels[-1] <= LARGEST_GRADE
+        and np.array_equal(blocks, np.round(blocks))
+    ):
+        warn_once(
+            "swapped columns",
+            "y_true must have the group id in the first column and the label in the second with lists='groups'; got "
+            f"{len(levels)} scattered values in the first, from {levels[0]:g} to {levels[-1]:g}, and {len(blocks)} "
+            "blocks of equal integers in the second. If these are labels and ids, exchange the columns",
+        )
+
+
+def _runs(values: np.ndarray) -> int:
+    """The number of runs of equal values."""
+    return 1 + np.count_nonzero(values[1:] != values[:-1])
 
 
 def _dense_lists(inputs: ListInputs, lists: str, predicts: str) -> ListInputs:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.advice import warn_once
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
 from keras_softsort._keras.compat import IS_KERAS_3
 from keras_softsort._targets.layout import ListInputs, list_inputs
-from keras_softsort._targets.mistakes import warn_of_negative_labels
 from keras_softsort.ops.core.segments import by_segment
 
 PADDINGS = ("nan_labels", "negative_labels")
@@ -158,8 +158,25 @@ def _labels_and_mask(y_true: Any, y_pred: tf.Tensor, padding: str | None) -> tup
         within = tf.sequence_mask(y_true.row_lengths(), tf.shape(y_pred)[-1])
         mask = within if mask is None else tf.logical_and(mask, within)
     if padding == "negative_labels":
-        warn_of_negative_labels(labels, mask)
+        _warn_of_negative_labels(labels, mask)
     return labels, mask
+
+
+def _warn_of_negative_labels(labels: tf.Tensor, mask: tf.Tensor) -> None:
+    """Warn if all `labels` [lists, n] are padding, since they are below 0, but do not look like padding.
+
+    Padding has one label, such as -1, so that batches of empty lists give no warning.
+    """
+    if not tf.executing_eagerly() or mask.numpy().any():
+        return
+    negative = labels.numpy()[labels.numpy() < 0]
+    if negative.size and negative.min() != negative.max():
+        warn_once(
+            "negative labels",
+            f"y_true has only labels below 0, from {negative.min():g} to {negative.max():g}, and "
+            'padding="negative_labels" takes them for padding: no item counts. If they are labels, pass padding=None '
+            'or padding="nan_labels" to the loss or metric',
+        )
 
 
 def _item_weights(sample_weight: Any, labels: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal import arguments
+from keras_softsort._internal.advice import warn_once
 from keras_softsort._keras.compat import keras
 from keras_softsort._keras.options import FixedOptions, read_options
 from keras_softsort._targets.layout import checked_lists
 from keras_softsort._targets.lists import Lists, checked_padding, for_each_list, predicted_lists, sort_direction
-from keras_softsort._targets.mistakes import warn_if_no_list_counted
 from keras_softsort.ops.metrics.ranked_lists import metric_arguments
 from keras_softsort.ops.ranking.lists import checked_arguments
 
@@ -58,8 +58,13 @@ class ListMetric(FixedOptions, keras.metrics.Mean):
     def result(self) -> Any:
         """The weighted mean over lists, 0 without any. It warns if all lists of traced updates were empty."""
         # Eager updates have looked at their labels themselves. `fit` and `evaluate` call this eagerly after an epoch.
-        if self._has_traced_updates and self.padding == "negative_labels" and tf.executing_eagerly():
-            warn_if_no_list_counted(self.name, self.count)
+        look = self._has_traced_updates and self.padding == "negative_labels" and tf.executing_eagerly()
+        if look and not float(tf.convert_to_tensor(self.count)):
+            warn_once(
+                "no list counted",
+                f'{self.name} is 0, because no list counted. padding="negative_labels" takes labels below 0 for '
+                'padding: if they are labels, pass padding=None or padding="nan_labels" to losses and metrics',
+            )
         return super().result()
 
     def reset_state(self) -> None:
