@@ -38,11 +38,12 @@ from keras_softsort.ops.ranking.circle import circle_loss as circle_loss
 from keras_softsort.ops.ranking.clicks import click_em_loss as click_em_loss
 from keras_softsort.ops.ranking.clicks import dual_learning_loss as dual_learning_loss
 from keras_softsort.ops.ranking.clicks import mixture_em_loss as mixture_em_loss
-from keras_softsort.ops.ranking.list_net import list_net_loss as list_net_loss
 from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss as neural_ndcg_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_hinge_loss as pairwise_hinge_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_mse_loss as pairwise_mse_loss
 from keras_softsort.ops.ranking.pairwise import pairwise_soft_zero_one_loss as pairwise_soft_zero_one_loss
+from keras_softsort.ops.ranking.pairwise import ranknet_lambdas as ranknet_lambdas
+from keras_softsort.ops.ranking.pairwise import ranknet_loss as ranknet_loss
 from keras_softsort.ops.ranking.pairwise import yeti_logistic_loss as yeti_logistic_loss
 from keras_softsort.ops.ranking.permutation_cross_entropy import (
     neural_sort_cross_entropy_loss as neural_sort_cross_entropy_loss,
@@ -56,10 +57,9 @@ from keras_softsort.ops.ranking.plackett_luce import plackett_luce_loss as plack
 from keras_softsort.ops.ranking.pointwise import mean_squared_loss as mean_squared_loss
 from keras_softsort.ops.ranking.pointwise import ordinal_loss as ordinal_loss
 from keras_softsort.ops.ranking.pointwise import sigmoid_cross_entropy_loss as sigmoid_cross_entropy_loss
-from keras_softsort.ops.ranking.ranknet import ranknet_lambdas as ranknet_lambdas
-from keras_softsort.ops.ranking.ranknet import ranknet_loss as ranknet_loss
 from keras_softsort.ops.ranking.segments import per_segment as per_segment
 from keras_softsort.ops.ranking.softmax import calibrated_softmax_loss as calibrated_softmax_loss
+from keras_softsort.ops.ranking.softmax import list_net_loss as list_net_loss
 from keras_softsort.ops.ranking.softmax import softmax_loss as softmax_loss
 from keras_softsort.ops.ranking.softmax import unique_softmax_loss as unique_softmax_loss
 from keras_softsort.ops.ranking.spearman import spearman_loss as spearman_loss

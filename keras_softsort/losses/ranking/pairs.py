@@ -13,9 +13,10 @@ from keras_softsort.ops.ranking.pairwise import (
     pairwise_mse_derivatives,
     pairwise_mse_loss,
     pairwise_soft_zero_one_loss,
+    ranknet_derivatives,
+    ranknet_loss,
     yeti_logistic_loss,
 )
-from keras_softsort.ops.ranking.ranknet import ranknet_derivatives, ranknet_loss
 
 
 @export

@@ -7,9 +7,10 @@ from typing import Any
 from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking.list_net import list_net_derivatives, list_net_loss
 from keras_softsort.ops.ranking.softmax import (
     calibrated_softmax_loss,
+    list_net_derivatives,
+    list_net_loss,
     softmax_derivatives,
     softmax_loss,
     unique_softmax_loss,

@@ -1,4 +1,4 @@
-"""The cross-entropy of the labels and softmaxes of the scores."""
+"""The cross-entropy of the labels, or of their softmax, with softmaxes of the scores: softmax losses and ListNet."""
 
 from __future__ import annotations
 
@@ -10,20 +10,66 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.choices import choice_costs, choices_of
 from keras_softsort.ops.core.order import masked_last
-from keras_softsort.ops.core.temperature import relative_scores
-from keras_softsort.ops.ranking._softmax import SOFTMAX_WEIGHT, softmax_losses, softmax_slopes
-from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains
+from keras_softsort.ops.core.temperature import relative_scores, softmax_logits
+from keras_softsort.ops.ranking.dcg import GAINS, absolute_gains, checked_gains, discounts
 from keras_softsort.ops.ranking.lambda_weights import (
     LambdaWeight,
+    checked_lambda_weight,
+    delta_features,
+    lambda_options,
 )
-from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite_with_gain
-from keras_softsort.ops.ranking.operators import list_operator
+from keras_softsort.ops.ranking.lists import Derivatives, RankingLists, TauArguments, finite, finite_with_gain
+from keras_softsort.ops.ranking.operators import Held, list_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 # The gains of smaller labels have a finite sum: a loss is then only infinite because of its scores.
 MAX_LABEL_WITH_FINITE_SUMS = 64
+
+
+def checked_softmax_weight(name: str, value: Any) -> str | LambdaWeight | None:
+    """Return `value`, a lambda weight whose discounted gains stand in for the labels, or None."""
+    weight = checked_lambda_weight(name, value)
+    options = lambda_options(weight)
+    if options is None:
+        return None
+    arguments.one_of(f"{name} of a softmax", options.metric, ("dcg", "mrr", "ndcg"))
+    if options.version == 2 or options.neighbors_only or options.smooth_fraction != 1:
+        raise ValueError(f"version, neighbors_only and smooth_fraction need pairs of items, got {value!r}")
+    return weight
+
+
+SOFTMAX_WEIGHT = Held(checked_softmax_weight, lambda name, value: lambda_options(checked_softmax_weight(name, value)))
+
+
+def softmax_losses(lists: RankingLists, lambda_weight: Any = None, poly_epsilon: float = 0.0) -> tf.Tensor:
+    """The weighted cross-entropy [B] of the labels, or of their discounted gains, with the softmax of the scores."""
+    logs = tf.nn.log_softmax(softmax_logits(lists.scores, lists.mask, lists.tau))
+    costs = poly_epsilon * -tf.math.expm1(logs) - logs if poly_epsilon else -logs
+    # A cost with weight 0 counts 0, even if it is infinite.
+    return tf.reduce_sum(tf.math.multiply_no_nan(costs, _weighted_relevance(lists, lambda_weight)), axis=-1)
+
+
+def softmax_slopes(lists: RankingLists, lambda_weight: Any = None) -> Derivatives:
+    """With shares p and weighted labels y: `sum(y) p - y` and `sum(y) p (1 - p)`, in units of tau."""
+    shares = softmax_shares(lists.scores, lists, lists.tau)
+    weights, scale = _weighted_relevance(lists, lambda_weight), 1 / lists.tau
+    expected = tf.reduce_sum(weights, axis=-1, keepdims=True) * shares
+    return Derivatives(scale * (expected - weights), tf.square(scale) * expected * (1 - shares))
+
+
+def softmax_shares(scores: tf.Tensor, lists: RankingLists, tau: tf.Tensor) -> tf.Tensor:
+    """The softmax of the valid `scores` [B, n] in units of `tau`; 0 where masked, also if no item is valid."""
+    return lists.only_valid(tf.nn.softmax(softmax_logits(scores, lists.mask, tau)))
+
+
+def _weighted_relevance(lists: RankingLists, lambda_weight: Any) -> tf.Tensor:
+    """The weights times the labels, or times their discounted gains: [B, n]."""
+    if lambda_weight is None:
+        return lists.weighted(lists.labels)
+    features = delta_features(lists, lambda_weight)
+    return lists.weighted(features.gains) * discounts(features.ranks, lambda_weight.discount)
 
 
 @export
@@ -164,3 +210,44 @@ def unique_softmax_loss(lists: RankingLists, *, gain: str = "exponential", **sha
     has_finite_sums = tf.reduce_max(lists.labels, axis=-1) < MAX_LABEL_WITH_FINITE_SUMS
     is_finite = tf.reduce_all(tf.logical_or(tf.math.is_finite(losses), has_finite_sums))
     return checked_gains(losses, is_finite, lists.labels)
+
+
+@export
+@list_operator(finite, tau=1.0, label_tau=arguments.positive_number)
+def list_net_loss(lists: RankingLists, *, label_tau: float = 1.0, **shared: Unpack[TauArguments]) -> tf.Tensor:
+    """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
+
+    Scores come first and labels second, unlike in Keras and scikit-learn.
+
+    With scores s, labels y and weights w (1 by default): `-sum_i w_i q_i log p_i`, where
+    `p_i = exp(s_i / tau) / sum_j exp(s_j / tau)` and `q_i = exp(y_i / label_tau) / sum_j exp(y_j / label_tau)`. Every
+    list counts alike, whatever its labels are. See `ListNetLoss` for its use.
+
+    Args:
+      scores, tau, mask, weights: as in `softmax_loss`.
+      labels: numbers `[..., n]`, larger for more relevant items.
+      label_tau: temperature of the labels, a positive number in their units. As it goes to 0, only the highest labels
+        are targets.
+
+    The least value is the entropy of q, not 0. Tied labels have equal targets. Empty lists give 0. Numbers that are not
+    finite, errors and cost are as in `softmax_loss`.
+
+    Example:
+      >>> round(float(ks.ops.list_net_loss([0.5, -0.5], [1.0, 0.0])), 4)
+      0.5822
+
+    Source: Z. Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007.
+    """
+    return softmax_losses(_with_shares(lists, label_tau))
+
+
+@list_net_loss.derivatives
+def list_net_derivatives(lists: RankingLists, label_tau: float) -> Derivatives:
+    """Compute the derivatives of `list_net_loss`."""
+    return softmax_slopes(_with_shares(lists, label_tau))
+
+
+def _with_shares(lists: RankingLists, label_tau: float) -> RankingLists:
+    """The lists with the softmax of their labels in place of the labels."""
+    label_tau = tf.constant(max(label_tau, arguments.dtype_tiny(lists.labels.dtype)), lists.labels.dtype)
+    return lists._replace(labels=softmax_shares(lists.labels, lists, label_tau))
