@@ -211,7 +211,7 @@ class OperatorLoss(ScoreLoss):
     """A `ScoreLoss` that is `operator(scores or logits, labels, *, mask, weights, **options)`, for a subclass with it.
 
     The operator masks and weighs, gives NaN for a list with any NaN, and has the rules of all options by `checks`.
-    `derivatives` takes the same arguments. A constructor passes its `locals()` as `options`.
+    A constructor passes its `locals()` as `options`.
     """
 
     _operator: Any
@@ -219,11 +219,12 @@ class OperatorLoss(ScoreLoss):
     _depends_on_offset = False
     _instead: ClassVar[dict[str, str]] = dict.fromkeys(["call", "score_losses"], "list_losses(lists, y_pred)")
 
-    def __init_subclass__(cls, operator: Any = None, derivatives: Any = None) -> None:
+    def __init_subclass__(cls, operator: Any = None) -> None:
         super().__init_subclass__()
         if operator is not None:
             cls._operator = staticmethod(operator)
-            cls._derivatives = staticmethod(derivatives) if derivatives else None  # not inherited from a base class
+            closed = operator.interface.closed_derivatives
+            cls._derivatives = staticmethod(closed) if closed else None  # not inherited from a base class
         elif cls.list_losses is not OperatorLoss.list_losses:
             cls._derivatives = None  # they would be the operator's
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking.clicks import click_em_loss, dual_learning_loss, mixture_em_loss
 
 
 @export
-class ClickEMLoss(OperatorLoss, operator=click_em_loss):
+class ClickEMLoss(OperatorLoss, operator=ops.click_em_loss):
     """Compute the expectation-maximization loss of clicks as examination times relevance.
 
     Use it to learn relevance from clicks that also depend on the position of an item. `y_pred` has two logits per item,
@@ -42,7 +42,7 @@ class ClickEMLoss(OperatorLoss, operator=click_em_loss):
 
 
 @export
-class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
+class DualLearningLoss(OperatorLoss, operator=ops.dual_learning_loss):
     """Compute the loss of dual learning from clicks: relevance and examination, each debiased by the other.
 
     Use it as `ClickEMLoss`, with the same logits and clicks of at least 0. The logits of examination must not depend on
@@ -68,7 +68,7 @@ class DualLearningLoss(OperatorLoss, operator=dual_learning_loss):
 
 
 @export
-class MixtureEMLoss(OperatorLoss, operator=mixture_em_loss):
+class MixtureEMLoss(OperatorLoss, operator=ops.mixture_em_loss):
     """Compute the expectation-maximization loss of a mixture of click models.
 
     Use it for clicks of several kinds of users: each list trains mainly the models that explain its clicks best.

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss, approx_ndcg_loss, gumbel_approx_ndcg_loss
-from keras_softsort.ops.ranking.neural_ndcg import neural_ndcg_loss
-from keras_softsort.ops.ranking.pl_rank import pl_rank_loss
 
 
 @export
-class ApproxNDCGLoss(OperatorLoss, operator=approx_ndcg_loss):
+class ApproxNDCGLoss(OperatorLoss, operator=ops.approx_ndcg_loss):
     """Minus the NDCG with smooth ranks (ApproxNDCG), from -1 (the best order) to 0.
 
     Use it to optimize NDCG directly on short and medium lists with graded relevance. It is fast and deterministic. See
@@ -42,7 +40,7 @@ class ApproxNDCGLoss(OperatorLoss, operator=approx_ndcg_loss):
 
 
 @export
-class GumbelApproxNDCGLoss(OperatorLoss, operator=gumbel_approx_ndcg_loss):
+class GumbelApproxNDCGLoss(OperatorLoss, operator=ops.gumbel_approx_ndcg_loss):
     """Compute the mean of ApproxNDCG over samples of the scores with Gumbel noise.
 
     Use it if training with `ApproxNDCGLoss` gets stuck: the noise lets it leave an order. See
@@ -75,7 +73,7 @@ class GumbelApproxNDCGLoss(OperatorLoss, operator=gumbel_approx_ndcg_loss):
 
 
 @export
-class ApproxMRRLoss(OperatorLoss, operator=approx_mrr_loss):
+class ApproxMRRLoss(OperatorLoss, operator=ops.approx_mrr_loss):
     """Compute minus the mean reciprocal of the smooth ranks of relevant items: ApproxMRR.
 
     Use it if one item per list is relevant and its rank counts. The loss is -1 if that item is first. See
@@ -95,7 +93,7 @@ class ApproxMRRLoss(OperatorLoss, operator=approx_mrr_loss):
 
 
 @export
-class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
+class NeuralNDCGLoss(OperatorLoss, operator=ops.neural_ndcg_loss):
     """Minus the NDCG at k with softly sorted gains (NeuralNDCG, PiRank), from -1 (the best order) to 0.
 
     Use it to optimize NDCG by NeuralSort or SoftSort. `ApproxNDCGLoss` and `RankNetLoss(lambda_weight="ndcg")` are
@@ -135,7 +133,7 @@ class NeuralNDCGLoss(OperatorLoss, operator=neural_ndcg_loss):
 
 
 @export
-class PLRankLoss(OperatorLoss, operator=pl_rank_loss):
+class PLRankLoss(OperatorLoss, operator=ops.pl_rank_loss):
     """Minus the expected NDCG of an order drawn from the Plackett-Luce distribution, trained by PL-Rank.
 
     Use it for stochastic rankings: to learn a policy that samples orders, for exploration or fairness of exposure, or

@@ -7,24 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists, sort_direction
 from keras_softsort.losses._list_loss import ListLoss, OperatorLoss
-from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss
-from keras_softsort.ops.ranking.permutation_cross_entropy import (
-    neural_sort_cross_entropy_loss,
-    permutation_cross_entropy_loss,
-)
-from keras_softsort.ops.ranking.plackett_luce import (
-    coupled_rank_distil_loss,
-    plackett_luce_derivatives,
-    plackett_luce_loss,
-)
-from keras_softsort.ops.ranking.spearman import spearman_loss
 
 
 @export
-class PlackettLuceLoss(OperatorLoss, operator=plackett_luce_loss, derivatives=plackett_luce_derivatives):
+class PlackettLuceLoss(OperatorLoss, operator=ops.plackett_luce_loss):
     """Negative log-likelihood of the order of the labels under the Plackett-Luce model of the scores (ListMLE).
 
     A good first loss for long lists: it is fast and has few arguments. It is not divided by the list size, so `k=1` is
@@ -54,7 +44,7 @@ class PlackettLuceLoss(OperatorLoss, operator=plackett_luce_loss, derivatives=pl
 
 
 @export
-class CoupledRankDistilLoss(OperatorLoss, operator=coupled_rank_distil_loss):
+class CoupledRankDistilLoss(OperatorLoss, operator=ops.coupled_rank_distil_loss):
     """Compute the mean negative log-likelihood of orders sampled from a teacher's scores (RankDistil).
 
     Use it to distill the ranking of a large model, the teacher, into a smaller one. `y_true` holds the teacher's
@@ -118,13 +108,13 @@ class PermutationCrossEntropyLoss(ListLoss):
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list: [batch]."""
-        return permutation_cross_entropy_loss(
+        return ops.permutation_cross_entropy_loss(
             y_pred, lists.labels, direction=self._sort_direction, mask=lists.mask, weights=lists.weights
         )
 
 
 @export
-class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entropy_loss):
+class NeuralSortCrossEntropyLoss(OperatorLoss, operator=ops.neural_sort_cross_entropy_loss):
     """Cross-entropy of the NeuralSort of the scores with the true order of the labels.
 
     Items with larger labels get larger scores. For ranks from 1, where 1 is first, pass n minus the rank.
@@ -161,7 +151,7 @@ class NeuralSortCrossEntropyLoss(OperatorLoss, operator=neural_sort_cross_entrop
 
 
 @export
-class SpearmanLoss(OperatorLoss, operator=spearman_loss):
+class SpearmanLoss(OperatorLoss, operator=ops.spearman_loss):
     """1 minus Spearman's rank correlation of labels and scores, from 0 (same order) to 2 (reversed).
 
     Use it to make predictions follow the order of continuous targets, whatever their scale: tabular models, scores per
@@ -185,7 +175,7 @@ class SpearmanLoss(OperatorLoss, operator=spearman_loss):
 
 
 @export
-class ApproxRankMSELoss(OperatorLoss, operator=approx_rank_mse_loss):
+class ApproxRankMSELoss(OperatorLoss, operator=ops.approx_rank_mse_loss):
     """The discounted mean squared error of smooth ranks: ADR-MSE.
 
     Start with it for graded relevance. It also distills an order, such as a large language model's, into a reranker.

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking.circle import circle_loss
-from keras_softsort.ops.ranking.pairwise import (
-    pairwise_hinge_loss,
-    pairwise_mse_derivatives,
-    pairwise_mse_loss,
-    pairwise_soft_zero_one_loss,
-    ranknet_derivatives,
-    ranknet_loss,
-    yeti_logistic_loss,
-)
 
 
 @export
-class RankNetLoss(OperatorLoss, operator=ranknet_loss, derivatives=ranknet_derivatives):
+class RankNetLoss(OperatorLoss, operator=ops.ranknet_loss):
     """The logistic loss of all pairs of items with different labels: RankNet, LambdaRank and LambdaLoss.
 
     Use `RankNetLoss()` for preferences between items, and `RankNetLoss(lambda_weight="ndcg")`, which is LambdaRank, to
@@ -64,7 +55,7 @@ class _PairwiseLoss(OperatorLoss):
 
 
 @export
-class PairwiseHingeLoss(_PairwiseLoss, operator=pairwise_hinge_loss):
+class PairwiseHingeLoss(_PairwiseLoss, operator=ops.pairwise_hinge_loss):
     """Compute the hinge loss of the pairs of items with different labels.
 
     Use it for preferences if pairs that are in the right order by a margin should no longer change. The margin is
@@ -81,7 +72,7 @@ class PairwiseHingeLoss(_PairwiseLoss, operator=pairwise_hinge_loss):
 
 
 @export
-class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pairwise_mse_derivatives):
+class PairwiseMSELoss(_PairwiseLoss, operator=ops.pairwise_mse_loss):
     """Compute the squared error of the score differences of all pairs.
 
     Use it for numeric targets if only their differences within a list matter, and for distillation. Negative targets
@@ -99,7 +90,7 @@ class PairwiseMSELoss(_PairwiseLoss, operator=pairwise_mse_loss, derivatives=pai
 
 
 @export
-class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=pairwise_soft_zero_one_loss):
+class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=ops.pairwise_soft_zero_one_loss):
     """Compute the soft zero-one loss of the pairs of items with different labels.
 
     Use it for labels with errors, since a pair never costs more than 1. See `ops.pairwise_soft_zero_one_loss` for the
@@ -116,7 +107,7 @@ class PairwiseSoftZeroOneLoss(_PairwiseLoss, operator=pairwise_soft_zero_one_los
 
 
 @export
-class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
+class YetiLogisticLoss(OperatorLoss, operator=ops.yeti_logistic_loss):
     """Compute the logistic loss of neighbors in orders sampled from the scores: YetiLoss.
 
     A strong loss in gradient boosting (CatBoost's YetiRank), here for networks. The noise helps training that gets
@@ -147,7 +138,7 @@ class YetiLogisticLoss(OperatorLoss, operator=yeti_logistic_loss):
 
 
 @export
-class CircleLoss(OperatorLoss, operator=circle_loss):
+class CircleLoss(OperatorLoss, operator=ops.circle_loss):
     """The circle loss of similarities, such as cosines of embeddings.
 
     Use it if scores are similarities in [0, 1]. Relevant items are pulled to 1 - `margin` and others to `margin`, the

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking.pointwise import mean_squared_loss, ordinal_loss, sigmoid_cross_entropy_loss
 
 
 @export
-class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
+class MeanSquaredLoss(OperatorLoss, operator=ops.mean_squared_loss):
     """Compute the mean squared error of each list's scores.
 
     Use it for regression of the labels with masks and weights of lists. Negative labels are padding, except with
@@ -32,7 +32,7 @@ class MeanSquaredLoss(OperatorLoss, operator=mean_squared_loss):
 
 
 @export
-class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss):
+class SigmoidCrossEntropyLoss(OperatorLoss, operator=ops.sigmoid_cross_entropy_loss):
     """Compute the mean binary cross-entropy of each list's items.
 
     Use it if the probabilities of clicks matter, not only the order. The scores are logits. See
@@ -54,7 +54,7 @@ class SigmoidCrossEntropyLoss(OperatorLoss, operator=sigmoid_cross_entropy_loss)
 
 
 @export
-class OrdinalLoss(OperatorLoss, operator=ordinal_loss):
+class OrdinalLoss(OperatorLoss, operator=ops.ordinal_loss):
     """Compute the binary cross-entropy of each level of an ordinal label.
 
     Use it for labels of a few grades, whose steps need not be equal. `y_pred` has m logits per item, as a `Dense(m)`

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from keras_softsort import ops
 from keras_softsort._internal.export import export
 from keras_softsort.losses._lambda_weight import LambdaWeight
 from keras_softsort.losses._list_loss import OperatorLoss
-from keras_softsort.ops.ranking.softmax import (
-    calibrated_softmax_loss,
-    list_net_derivatives,
-    list_net_loss,
-    softmax_derivatives,
-    softmax_loss,
-    unique_softmax_loss,
-)
 
 
 @export
-class SoftmaxLoss(OperatorLoss, operator=softmax_loss, derivatives=softmax_derivatives):
+class SoftmaxLoss(OperatorLoss, operator=ops.softmax_loss):
     """Compute the cross-entropy of the labels with the softmax of each list's scores, and PolyLoss.
 
     A fast and strong loss for clicks and other labels with few values above 0. A list counts in proportion to the sum
@@ -46,7 +39,7 @@ class SoftmaxLoss(OperatorLoss, operator=softmax_loss, derivatives=softmax_deriv
 
 
 @export
-class ListNetLoss(OperatorLoss, operator=list_net_loss, derivatives=list_net_derivatives):
+class ListNetLoss(OperatorLoss, operator=ops.list_net_loss):
     """Compute the cross-entropy of the softmax of the labels with the softmax of the scores: ListNet.
 
     Use it for graded relevance or other numbers if every list should count alike. See `ops.list_net_loss` for the
@@ -66,7 +59,7 @@ class ListNetLoss(OperatorLoss, operator=list_net_loss, derivatives=list_net_der
 
 
 @export
-class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
+class CalibratedSoftmaxLoss(OperatorLoss, operator=ops.calibrated_softmax_loss):
     """Compute the softmax cross-entropy of each list and a virtual item of score 0.
 
     Use it if the scores themselves matter, not only their order. The softmax cross-entropy does not change when all
@@ -96,7 +89,7 @@ class CalibratedSoftmaxLoss(OperatorLoss, operator=calibrated_softmax_loss):
 
 
 @export
-class UniqueSoftmaxLoss(OperatorLoss, operator=unique_softmax_loss):
+class UniqueSoftmaxLoss(OperatorLoss, operator=ops.unique_softmax_loss):
     """Compute the softmax cross-entropy of each item against the less relevant ones.
 
     Use it for graded relevance if items with equal labels should not compete. See `ops.unique_softmax_loss` for the

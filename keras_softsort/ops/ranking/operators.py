@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 
         __name__: str
         formula: Callable[..., tf.Tensor]  # of `RankingLists` and the options
+        interface: Interface
         seeds: dict[str, Held]
 
         def check(self, **options: Any) -> dict[str, Any]: ...
@@ -83,7 +83,7 @@ def list_operator(
 
     `rules` check options, and `together` all arguments by name. The formula gets what the rules return, and only items
     for which `has_meaning(scores, labels, **options)` holds; lists with other items give NaN. `operator.derivatives`
-    decorates a formula of derivatives, which then takes the same arguments.
+    decorates a formula of derivatives. They then take the arguments of the operator.
     """
     shared = {name: default for name, default in SHARED.items() if name != "weights" or takes_weights}
 
@@ -130,6 +130,7 @@ class Interface:
         """The options are those of the `formula`. `read` makes what it gets beside them from the other arguments."""
         self._name, self._read, self._together = formula.__name__, read, together
         self._tensors = [first, "labels", *([] if tau is None else ["tau"]), *shared]
+        self.closed_derivatives: Callable[..., Derivatives | None] | None = None
         self._signature = _signature(formula, self._tensors, {**shared, "tau": tau})
         rules = rules if tau is None else {**rules, "tau": TAU}
         self._rules = {name: rule if isinstance(rule, Held) else Held(rule, rule) for name, rule in rules.items()}
@@ -139,10 +140,16 @@ class Interface:
 
     def operator(self, has_meaning: Meaning, formula: Callable[..., Any]) -> Any:
         """Return the operator of this formula."""
+
+        def derivatives(formula: Callable[..., Any]) -> Any:
+            self.closed_derivatives = self.operator(has_meaning, formula)
+            return self.closed_derivatives
+
         return self.described(
             per_list(has_meaning, self.arguments)(formula),
-            derivatives=functools.partial(self.operator, has_meaning),
+            derivatives=derivatives,
             formula=formula,
+            interface=self,
             seeds={name: rule for name, rule in self._rules.items() if rule.is_seed},
         )
 
