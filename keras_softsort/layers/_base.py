@@ -21,7 +21,23 @@ from keras_softsort._keras.compat import (
 )
 from keras_softsort._keras.options import KeepsOptions
 from keras_softsort.ops.core.axes import of_all_entries
+from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.temperature import temperature_per_example
+
+# The checks of the options that layers share.
+CHECKS: dict[str, Any] = {
+    "axis": arguments.integer,
+    "direction": arguments.choice(*arguments.DIRECTIONS),
+    "hard": arguments.boolean,
+    "k": arguments.positive_integer,
+    "noise_scale": arguments.non_negative_number,
+    "num_iterations": arguments.positive_integer,
+    "num_samples": arguments.optional_positive_integer,
+    "scale": lambda _, scale: checked_scale(scale),
+    "seed": arguments.optional_integer,
+    "tolerance": arguments.optional(arguments.non_negative_number),
+    "top_k": arguments.optional_positive_integer,
+}
 
 
 class LayerOptions(KeepsOptions):
@@ -30,6 +46,10 @@ class LayerOptions(KeepsOptions):
     def __init__(self, **kwargs: Any) -> None:
         self._refuse(name for name in kwargs if other_name(name, self._all_arguments()))
         super().__init__(**kwargs)
+
+    def _keep_checked(self, **options: Any) -> None:
+        """Check each option by its name, and keep it."""
+        self._keep_options(**{name: CHECKS[name](name, value) for name, value in options.items()})
 
     def _options(self, *names: str) -> dict[str, Any]:
         """The options of these names, as the attributes hold them now."""

@@ -13,7 +13,6 @@ from keras_softsort._keras.compat import layer_shape
 from keras_softsort.layers._base import TemperatureLayer
 from keras_softsort.layers._noise_state import add_noise_state, next_seed, sample_axis
 from keras_softsort.ops.core.axes import repeat_samples
-from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.core.order import leading_columns
 
 
@@ -61,12 +60,7 @@ class SinkhornLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            num_iterations=arguments.positive_integer("num_iterations", num_iterations),
-            tolerance=arguments.optional(arguments.non_negative_number)("tolerance", tolerance),
-            hard=arguments.boolean("hard", hard),
-            scale=checked_scale(scale),
-        )
+        self._keep_checked(num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale)
 
     def build(self, input_shape: Any) -> None:
         """Check that the input is a batch of matrices."""
@@ -136,11 +130,7 @@ class GumbelSinkhornLayer(SinkhornLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, num_iterations=num_iterations, tolerance=tolerance, hard=hard, scale=scale, **kwargs)
-        self._keep_options(
-            noise_scale=arguments.non_negative_number("noise_scale", noise_scale),
-            num_samples=arguments.optional_positive_integer("num_samples", num_samples),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._keep_checked(noise_scale=noise_scale, num_samples=num_samples, seed=seed)
         self._noise_state = add_noise_state(self, self.seed)
 
     def call(self, inputs: Any, mask: Any = None, column_mask: Any = None, training: Any = None) -> tf.Tensor:

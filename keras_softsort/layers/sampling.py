@@ -59,13 +59,8 @@ class GumbelSoftmaxLayer(TemperatureLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            k=arguments.positive_integer("k", k),
-            method=arguments.one_of("method", method, METHODS),
-            hard=arguments.boolean("hard", hard),
-            axis=arguments.integer("axis", axis),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._keep_checked(k=k, hard=hard, axis=axis, seed=seed)
+        self._keep_options(method=arguments.one_of("method", method, METHODS))
         self._noise_state = add_noise_state(self, self.seed)
 
     def build(self, input_shape: Any) -> None:
@@ -149,14 +144,8 @@ class PlackettLuceSampler(SortingLayer):
             power = arguments.positive_number("power", power)
         else:
             power = methods.checked_power(power, methods.checked_method(method))
-        self._keep_options(
-            method=method,
-            power=power,
-            num_samples=arguments.optional_positive_integer("num_samples", num_samples),
-            top_k=arguments.optional_positive_integer("top_k", top_k),
-            hard=arguments.boolean("hard", hard),
-            seed=arguments.optional_integer("seed", seed),
-        )
+        self._keep_options(method=method, power=power)
+        self._keep_checked(num_samples=num_samples, top_k=top_k, hard=hard, seed=seed)
         if hard and method is None:
             raise ValueError("hard must be False with method=None, whose orders are exact, got True")
         self._noise_state = add_noise_state(self, self.seed)

@@ -12,7 +12,6 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops.core.deviations import checked_scale
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting.soft_quantile import checked_quantiles
 
@@ -51,14 +50,9 @@ class SoftRankLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            method=methods.checked_method(method, "ranks"),
-            power=methods.checked_power(power, method),
-            hard=arguments.boolean("hard", hard),
-            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=checked_scale(scale),
-            axis=arguments.integer("axis", axis),
-        )
+        method = methods.checked_method(method, "ranks")
+        self._keep_options(method=method, power=methods.checked_power(power, method))
+        self._keep_checked(hard=hard, direction=direction, scale=scale, axis=axis)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, n]."""
@@ -103,13 +97,10 @@ class SoftQuantileLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            q=np.atleast_1d(checked_quantiles(q)).tolist(),
-            method=methods.checked_method(method),
-            power=methods.checked_power(power, method),
-            scale=checked_scale(scale),
-            axis=arguments.integer("axis", axis),
-        )
+        method = methods.checked_method(method)
+        self._keep_options(method=method, power=methods.checked_power(power, method))
+        self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist())
+        self._keep_checked(scale=scale, axis=axis)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, len(q)]."""
@@ -166,15 +157,8 @@ class SoftTopKLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            k=arguments.positive_integer("k", k),
-            hard=arguments.boolean("hard", hard),
-            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=checked_scale(scale),
-            axis=arguments.integer("axis", axis),
-            returns=arguments.one_of("returns", returns, RETURNS),
-            method=method,
-        )
+        self._keep_checked(k=k, hard=hard, direction=direction, scale=scale, axis=axis)
+        self._keep_options(returns=arguments.one_of("returns", returns, RETURNS), method=method)
         needed = "membership" if returns == "membership" else "permutation"
         self._keep_options(power=methods.checked_power(power, methods.checked_method(self._method(), needed)))
 

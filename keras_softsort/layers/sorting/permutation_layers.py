@@ -10,7 +10,6 @@ from keras_softsort import ops
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.layers._base import SortingLayer, ranks_mask
-from keras_softsort.ops.core.deviations import checked_scale
 
 RETURNS = ("permutation", "values", "ranks")
 
@@ -35,14 +34,8 @@ class PermutationLayer(SortingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(tau, **kwargs)
-        self._keep_options(
-            top_k=arguments.optional_positive_integer("top_k", top_k),
-            hard=arguments.boolean("hard", hard),
-            direction=arguments.one_of("direction", direction, arguments.DIRECTIONS),
-            scale=checked_scale(scale),
-            axis=arguments.integer("axis", axis),
-            returns=arguments.one_of("returns", returns, RETURNS),
-        )
+        self._keep_checked(top_k=top_k, hard=hard, direction=direction, scale=scale, axis=axis)
+        self._keep_options(returns=arguments.one_of("returns", returns, RETURNS))
         if self.top_k is not None and returns == "ranks":
             raise ValueError(f"top_k must be None with returns='ranks', which has a rank for every item, got {top_k}")
 
