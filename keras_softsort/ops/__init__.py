@@ -30,10 +30,10 @@ from keras_softsort.ops.neighbors.nearest_neighbors import neighbor_votes as nei
 from keras_softsort.ops.neighbors.retrieval_loss import retrieval_loss as retrieval_loss
 from keras_softsort.ops.neighbors.soft_neighbors import dknn_loss as dknn_loss
 from keras_softsort.ops.neighbors.soft_neighbors import soft_neighbor_membership as soft_neighbor_membership
-from keras_softsort.ops.ranking.approx_ndcg import approx_mrr_loss as approx_mrr_loss
-from keras_softsort.ops.ranking.approx_ndcg import approx_ndcg_loss as approx_ndcg_loss
-from keras_softsort.ops.ranking.approx_ndcg import gumbel_approx_ndcg_loss as gumbel_approx_ndcg_loss
-from keras_softsort.ops.ranking.approx_rank_mse import approx_rank_mse_loss as approx_rank_mse_loss
+from keras_softsort.ops.ranking.approx import approx_mrr_loss as approx_mrr_loss
+from keras_softsort.ops.ranking.approx import approx_ndcg_loss as approx_ndcg_loss
+from keras_softsort.ops.ranking.approx import approx_rank_mse_loss as approx_rank_mse_loss
+from keras_softsort.ops.ranking.approx import gumbel_approx_ndcg_loss as gumbel_approx_ndcg_loss
 from keras_softsort.ops.ranking.circle import circle_loss as circle_loss
 from keras_softsort.ops.ranking.clicks import click_em_loss as click_em_loss
 from keras_softsort.ops.ranking.clicks import dual_learning_loss as dual_learning_loss
