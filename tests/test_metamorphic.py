@@ -11,7 +11,7 @@ from support.cases import of_scores, relations
 from support.cases.facts import outliers
 
 import keras_softsort as ks
-from keras_softsort.ops.core import target, tracing
+from keras_softsort.ops.core import tracing
 
 pytestmark = [pytest.mark.default_stack_only]
 
@@ -200,10 +200,10 @@ def test_the_gradient_of_the_temperature_is_the_slope(subject):
 def test_forms_for_devices_agree(subject, spans):
     scores = np.float32(SCORES * np.float64(SPANS[spans])[:, np.newaxis] * TAU)
     results = {}
-    for name in target.TARGETS:
-        with tracing.eager_calls_traced(subject.takes_many_operations), target.lowering_for(name):
+    for name in tracing.TARGETS:
+        with tracing.eager_calls_traced(subject.takes_many_operations), tracing.lowering_for(name):
             results[name] = subject.function(tf.constant(scores), tf.constant(TAU), None).numpy()
-    for name in target.TARGETS[1:]:
+    for name in tracing.TARGETS[1:]:
         for i in range(3):
             size = np.max(np.abs(results["cpu"][i]), initial=1, where=np.isfinite(results["cpu"][i]))
             message = f"list {i} of {subject} in the form for a {name}"

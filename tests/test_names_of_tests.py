@@ -12,6 +12,7 @@ TESTS = Path(__file__).parent
 PACKAGE = Path(ks.__file__).parent
 # Subjects that several modules share, by folder and file.
 SUBJECTS = {
+    "core/target": "Few modules ask which device a graph is traced for.",
     "matching/autodiff": "Soft matchings are differentiated in every way.",
     "matching/known_changes": "Changes of the input of matchings and costs have known effects.",
     "matching/sinkhorn_edges": "Sinkhorn's matchings and costs keep their promises at the ends of every range.",
@@ -20,6 +21,7 @@ SUBJECTS = {
     "ops/errors": "Operators refuse wrong arguments.",
     "ops/float32_programs": "XLA's programs of float32 lists hold no float64.",
     "ops/gpu_lowering": "Operators lower for a GPU.",
+    "ops/target": "Operators, losses and metrics compare all pairs for a TPU.",
     "ranking/checks": "Options of operators of lists have rules.",
     "ranking/operators": "Operators of lists share a signature.",
     "ranking/ranking_losses": "Losses are pure functions.",

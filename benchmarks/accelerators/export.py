@@ -22,7 +22,7 @@ import programs
 import tensorflow as tf
 
 try:
-    from keras_softsort.ops.core.target import lowering_for
+    from keras_softsort.ops.core.tracing import lowering_for
 except ImportError:
     lowering_for = contextlib.nullcontext  # type: ignore[assignment]
 

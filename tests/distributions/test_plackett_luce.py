@@ -13,7 +13,7 @@ from support.tolerances import TOLERANCES
 from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
-from keras_softsort.ops.core import target
+from keras_softsort.ops.core import tracing
 
 INF = np.inf
 RNG = np.random.default_rng(5)
@@ -115,7 +115,7 @@ def test_second_derivative(order):
 def test_log_prob_of_the_form_for_an_accelerator(count, spread):
     orders = np.array([[4, 2, 0, 3, 1], [1, 1, 0, 2, 4], [1, 3, 0, 2, 4]], np.int32)[:, :count]
     scores = np.stack([spread * SCORES[0], SCORES[0], SPECIAL])
-    with target.lowering_for("tpu"):
+    with tracing.lowering_for("tpu"):
         value, (found,) = tape_gradients(
             lambda each: log_prob(each, orders, top_k=count), [tf.constant(scores)], fixed_weights(3)
         )

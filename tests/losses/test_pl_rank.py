@@ -12,7 +12,7 @@ from support.oracles import plackett_luce
 
 import keras_softsort as ks
 from keras_softsort.ops.core.choices import choices_in
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.tracing import lowering_for
 from keras_softsort.ops.ranking.pl_rank import reward_gradients
 
 pytestmark = pytest.mark.default_stack_only

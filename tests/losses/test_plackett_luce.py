@@ -15,7 +15,7 @@ from support.gradients import central_differences, fixed_weights, second_differe
 from support.oracles.list_mle import likelihood_loss, log_sum_exp
 
 import keras_softsort as ks
-from keras_softsort.ops.core import target
+from keras_softsort.ops.core import tracing
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -444,7 +444,7 @@ def test_the_form_for_an_accelerator_gives_what_an_order_does(options, scores):
         return loss(tensor), value, tape.gradient(value, tensor)
 
     expected = computed()
-    with target.lowering_for("tpu"):
+    with tracing.lowering_for("tpu"):
         found = computed()
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
@@ -466,7 +466,7 @@ def test_float32_of_any_range_on_an_accelerator(ties, spread, offset, rng):
         return losses, tape.gradient(losses, tensor)
 
     expected = run(scores.astype("d"))
-    with target.lowering_for("gpu"):
+    with tracing.lowering_for("gpu"):
         found = run(scores)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6)
@@ -477,7 +477,7 @@ def test_an_item_that_cannot_be_chosen_by_an_accelerator(case):
     labels, options, _ = IMPOSSIBLE[case]
     scores = np.array([[-np.inf, 0.3, -0.2, 1.0], np.full(4, -np.inf)])
     expected = ks.ops.plackett_luce_loss(scores, [labels, labels], **options)
-    with target.lowering_for("tpu"):
+    with tracing.lowering_for("tpu"):
         found = ks.ops.plackett_luce_loss(scores, [labels, labels], **options)
         short = ks.ops.plackett_luce_loss(np.zeros([2, 0]), np.zeros([2, 0]))
     np.testing.assert_allclose(found, expected, rtol=1e-12)

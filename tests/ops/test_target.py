@@ -8,7 +8,7 @@ from support.cases import objects, operators
 from support.gradients import tape_gradients
 
 import keras_softsort as ks
-from keras_softsort.ops.core import order, target
+from keras_softsort.ops.core import order, tracing
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -26,7 +26,7 @@ LOSSES = [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly
 def assert_same_on_a_tpu(compute):
     """That the arrays of `compute()` do not depend on the target."""
     expected = compute()
-    with target.lowering_for("tpu"):
+    with tracing.lowering_for("tpu"):
         found = compute()
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
@@ -78,7 +78,7 @@ MASK = tf.constant([True, True, False, True, True])
 @pytest.mark.parametrize("of", ["cpu", "tpu"])
 def test_derivatives_of_products(name, way, of):
     arrays = [np.random.default_rng(0).normal(size=[1, 5]), np.array([0.8])]
-    with target.lowering_for(of):
+    with tracing.lowering_for(of):
         autodiff.check(way, PRODUCTS[name], arrays)
 
 
@@ -87,7 +87,7 @@ def test_a_tpu_gathers_by_comparison():
     values, items = tf.constant([[3.0, 5.0, 4.0]]), tf.constant([[1, 2, 0]])
 
     def operations(name):
-        with target.lowering_for(name):
+        with tracing.lowering_for(name):
             trace = tf.function(lambda: (order.take(values, items), order.inverse(items))).get_concrete_function()
         return {each.type for each in trace.graph.get_operations()}
 
@@ -114,7 +114,7 @@ def test_long_lists_take_no_control_flow_where_pairs_are_compared(operator, size
         return any(kind in operations for kind in kinds)
 
     expected = graph()
-    with target.lowering_for(name):
+    with tracing.lowering_for(name):
         found = graph()
     assert found_in(expected)
     assert not found_in(found)

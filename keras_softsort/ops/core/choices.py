@@ -17,8 +17,8 @@ from keras_softsort._internal.not_a_number import at_least_or_nan
 from keras_softsort.ops.core.axes import is_at_most, list_size
 from keras_softsort.ops.core.logsumexp import in_float64, is_excluded, scaled_sums, suffix_sums
 from keras_softsort.ops.core.order import descending, group_sums, inverse, take, tie_sums, tied_ranks
-from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import excluded
+from keras_softsort.ops.core.tracing import compares_pairs
 
 # Up to this many items, running sums of float32 lose no digits that matter. Longer lists are summed in float64.
 MAX_FLOAT32_SIZE = 1000

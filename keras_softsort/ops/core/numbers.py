@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.not_a_number import zero_or_nan
 from keras_softsort.ops.core.axes import ceil_division, with_static_shape
-from keras_softsort.ops.core.target import multiplies_coarsely
-from keras_softsort.ops.core.tracing import is_watched
+from keras_softsort.ops.core.tracing import is_watched, multiplies_coarsely
 
 # Without the lower half of its bits, a float32 number is a bfloat16 number, which TF32 holds, too.
 _UPPER_BITS = -(2**16)

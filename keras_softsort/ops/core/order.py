@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size, with_static_shape
-from keras_softsort.ops.core.target import compares_pairs
+from keras_softsort.ops.core.tracing import compares_pairs
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
 LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)

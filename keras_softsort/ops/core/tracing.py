@@ -1,8 +1,14 @@
-"""Execution of public operators: eagerly as one traced function, inside a traced function as plain operations."""
+"""Execution of public operators: eagerly as one traced function, inside a traced function as plain operations.
+
+The device that a graph is traced for decides in which form lists are sorted and gathered. A tensor processor compares
+all pairs of a list in less time than it gathers numbers, and a CPU does not. GPUs and TPUs multiply float32 matrices
+with fewer digits.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import numbers
 import threading
@@ -13,6 +19,8 @@ import tensorflow as tf
 from tensorflow.python.eager import forwardprop_util
 from tensorflow.python.ops import control_flow_util, gradients_util  # TensorFlow has no public way to ask
 
+from keras_softsort._internal.arguments import one_of
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 # All traced operators, so that their traces can be counted.
 _TRACED: list[Any] = []
@@ -20,6 +28,12 @@ _TRACED: list[Any] = []
 _first_call = threading.RLock()
 # Off in tests of values: run op by op, a call with new arguments costs no trace.
 _trace_eager_calls = True
+# The devices that a graph may be traced for, whatever devices there are.
+TARGETS = ("cpu", "gpu", "tpu")
+# The largest size of lists whose items are compared by pairs, for each target.
+MAX_COMPARED_SIZE = {"cpu": 0, "gpu": 2048, "tpu": 2048}
+# The device to trace for; None for that of this process.
+_target: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", default=None)
 
 
 @contextlib.contextmanager
@@ -43,6 +57,39 @@ def is_compiled() -> bool:
     return not tf.executing_eagerly() and bool(
         control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
     )
+
+
+@contextlib.contextmanager
+def lowering_for(target: str) -> Iterator[None]:
+    """Within this context, trace for `target`: `"cpu"`, `"gpu"` or `"tpu"`, whatever devices there are."""
+    token = _target.set(one_of("target", target, TARGETS))
+    try:
+        yield
+    finally:
+        _target.reset(token)
+
+
+def compares_pairs(size: Any) -> bool:
+    """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
+    device = _device()
+    # Without XLA, a GPU would store all pairs of a list.
+    if device == "gpu" and _target.get() is None and not is_compiled():
+        return False
+    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[device]
+
+
+def multiplies_coarsely() -> bool:
+    """Whether the device rounds the factors of a float32 matrix product, to TF32 on a GPU or to bfloat16 on a TPU."""
+    return _device() != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled()
+
+
+def _device() -> str:
+    chosen = _target.get()
+    if chosen is not None:
+        return chosen
+    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy) or tf.config.list_physical_devices("TPU"):
+        return "tpu"
+    return "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
 
 
 def are_small_and_eager(*tensors: tf.Tensor) -> bool:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size
 from keras_softsort.ops.core.order import descending, inverse, masked_last, take, tied_ranks
-from keras_softsort.ops.core.target import compares_pairs
+from keras_softsort.ops.core.tracing import compares_pairs
 
 
 def sum_dtype(first: tf.Tensor, second: tf.Tensor) -> tf.DType:

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import is_at_most
-from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import excluded
+from keras_softsort.ops.core.tracing import compares_pairs
 
 # Ranks are then off by 5e-8 of their value, and slopes by 6e-7.
 STEP = 0.5

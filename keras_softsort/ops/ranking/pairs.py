@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from keras_softsort.ops.core.axes import ceil_division, list_size
 from keras_softsort.ops.core.order import descending, inverse, take
-from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import pair_scores, within_range
+from keras_softsort.ops.core.tracing import compares_pairs
 from keras_softsort.ops.ranking.lambda_weights import DeltaFeatures, LambdaOptions, delta_features, pair_weights
 from keras_softsort.ops.ranking.lists import RankingLists
 

@@ -11,8 +11,8 @@ from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.deviations import in_deviations
 from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take, tie_groups, tied_ranks
-from keras_softsort.ops.core.target import compares_pairs
 from keras_softsort.ops.core.temperature import temperature_per_list
+from keras_softsort.ops.core.tracing import compares_pairs
 
 # Larger quotients of scores and temperatures count as this.
 MAX_QUOTIENT = {tf.float32: 1e30, tf.float64: 1e300}

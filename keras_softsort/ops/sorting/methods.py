@@ -13,7 +13,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.unknown_names import instead_of
 from keras_softsort.ops.core.axes import moved_axis
 from keras_softsort.ops.core.deviations import checked_scale
-from keras_softsort.ops.core.target import compares_pairs
+from keras_softsort.ops.core.tracing import compares_pairs
 from keras_softsort.ops.sorting._dense.formulas import neural_sort_logits, soft_sort_logits
 from keras_softsort.ops.sorting._lapsum import lapsum_membership, lapsum_ranks
 from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_products

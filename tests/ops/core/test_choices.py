@@ -14,8 +14,8 @@ from keras_softsort.ops.core.choices import (
     choices_in,
     choices_of,
 )
-from keras_softsort.ops.core.target import lowering_for
 from keras_softsort.ops.core.temperature import excluded
+from keras_softsort.ops.core.tracing import lowering_for
 
 RNG = np.random.default_rng(0)
 KEYS = np.array([[2.0, 1.0, 1.0, 3.0, 2.0, 2.0, 0.0], [0.0, 5.0, 4.0, 4.0, 4.0, 1.0, 2.0]])

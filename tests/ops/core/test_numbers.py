@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_softsort import ops
-from keras_softsort.ops.core import numbers, target
+from keras_softsort.ops.core import numbers, tracing
 from keras_softsort.ops.core.distances import pairwise_distances
 
 pytestmark = pytest.mark.default_stack_only
@@ -30,7 +30,7 @@ def device(request, monkeypatch):
         return multiply(x, y, transpose_a, transpose_b)
 
     monkeypatch.setattr(tf, "matmul", coarse)
-    with target.lowering_for(request.param):
+    with tracing.lowering_for(request.param):
         yield
 
 

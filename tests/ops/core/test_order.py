@@ -7,7 +7,7 @@ import tensorflow as tf
 import keras_softsort as ks
 from keras_softsort.ops.core import order
 from keras_softsort.ops.core.order import descending
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.tracing import lowering_for
 
 pytestmark = pytest.mark.default_stack_only
 

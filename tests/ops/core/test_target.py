@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_softsort.ops.core import target
+from keras_softsort.ops.core import tracing
 
 pytestmark = pytest.mark.default_stack_only
 
@@ -27,7 +27,6 @@ ASKERS = {
     },
     "is_compiled": {
         "ops/core/segments",
-        "ops/core/target",
         "ops/core/tracing",
     },
 }
@@ -53,12 +52,12 @@ def test_a_call_is_found_by_its_name():
 
 @pytest.mark.parametrize("name", ["TPU", None])
 def test_an_unknown_target_is_an_error(name):
-    with pytest.raises((TypeError, ValueError), match=r"target .*got"), target.lowering_for(name):
+    with pytest.raises((TypeError, ValueError), match=r"target .*got"), tracing.lowering_for(name):
         pass
 
 
 @pytest.mark.parametrize("name", ["gpu", "tpu"])
 def test_the_longest_lists_whose_pairs_are_compared(name):
-    with target.lowering_for(name):
-        assert target.compares_pairs(2048)
-        assert not target.compares_pairs(2049)
+    with tracing.lowering_for(name):
+        assert tracing.compares_pairs(2048)
+        assert not tracing.compares_pairs(2049)

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from support.cases.matching.linear_assignment import KINDS
 
 from keras_softsort.ops import linear_assignment
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.tracing import lowering_for
 from keras_softsort.ops.matching._assignment import MAX_BIDDERS
 
 pytestmark = pytest.mark.default_stack_only

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import keras_softsort as ks
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.tracing import lowering_for
 from keras_softsort.ops.metrics._pairs import concordant_pairs, untied_pairs, weight_of_inversions
 
 pytestmark = pytest.mark.default_stack_only

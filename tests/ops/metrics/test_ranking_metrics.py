@@ -8,7 +8,7 @@ from support import modes
 from support.oracles import ranking_metrics as oracle
 
 import keras_softsort as ks
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.tracing import lowering_for
 
 OF_TOPICS = ("alpha_dcg", "precision_ia")
 OF_GAINS = ("ndcg", "dcg")

@@ -8,7 +8,7 @@ from support.gradients import fixed_weights, tape_gradients
 from support.oracles import projection as truth
 
 import keras_softsort as ks
-from keras_softsort.ops.core.target import lowering_for
+from keras_softsort.ops.core.tracing import lowering_for
 from keras_softsort.ops.sorting._permutahedron import isotonic
 
 OPERATORS = {"ranks": ks.soft_rank, "values": ks.soft_values}
