@@ -130,22 +130,6 @@ def test_sample_weight_in_fit(shape):
     assert history["loss"][0] == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0)])
-@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_nothing_to_order_costs_nothing(shape, jit_compile):
-    run = functools.partial(value_and_gradient_tensors, np.full(shape, -1.0))
-    value, gradient = (tf.function(run, jit_compile=True) if jit_compile else run)(tf.zeros(shape, tf.float64))
-    assert float(value) == 0
-    np.testing.assert_array_equal(gradient, np.zeros(shape))
-
-
-def value_and_gradient_tensors(labels, scores):
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        value = ks.PlackettLuceLoss()(labels, scores)
-    return value, tape.gradient(value, scores)
-
-
 def test_a_label_that_is_no_number_outweighs_a_weight_of_zero():
     assert np.isnan(each_list([[1.0, np.nan]], np.float32([[1.0, 2.0]]), np.float32([[0.0, 0.0]])))
 
@@ -226,45 +210,6 @@ def test_the_first_choice_is_the_conditional_logit():
     assert -fit.fun == pytest.approx(theirs.llf, abs=1e-3)
     # In units of their own standard errors.
     np.testing.assert_allclose((fit.x / scale - theirs.params) / theirs.bse, 0, atol=0.01)
-
-
-@pytest.mark.parametrize(
-    ("labels", "scores", "weights", "message"),
-    [
-        (np.ones((3, 5)), np.ones((3, 4)), None, r"y_true must have shape \[batch, n\], \(3, 4\) .* got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4, 4)), None, r"y_pred must be scores \[batch, n\] or .*, got shape \(3, 4, 4\)"),
-        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 5)), r"sample_weight must have shape.*got \(3, 5\)"),
-        (np.ones((3, 4)), np.ones((3, 4)), np.ones((3, 4, 2)), r"sample_weight must have shape.*\(3, 4, 2\)"),
-    ],
-)
-def test_shapes_that_do_not_fit(labels, scores, weights, message):
-    with pytest.raises(ValueError, match=message):
-        ks.PlackettLuceLoss()(labels, scores, sample_weight=weights)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
-        ({"k": 2.0}, TypeError, r"k must be an integer, got 2\.0"),
-        ({"k": True}, TypeError, "k must be an integer, got True"),
-        ({"ties": "efron"}, ValueError, r"ties must be one of \['breslow', 'first'\], got 'efron'"),
-        ({"reduction": "median"}, ValueError, "reduction must be one of .* got 'median'"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        ks.PlackettLuceLoss(**arguments)
-
-
-def test_integer_prediction():
-    with pytest.raises(TypeError, match="y_pred must be floating-point, got dtype int"):
-        ks.PlackettLuceLoss()(np.ones((1, 2)), np.ones((1, 2), int))
-
-
-def test_prediction_without_a_batch():
-    with pytest.raises(ValueError, match=r"y_pred must hold one list per row, got shape \(3,\)"):
-        ks.PlackettLuceLoss()(np.ones(3), np.ones(3))
 
 
 @pytest.mark.slow
