@@ -75,9 +75,7 @@ def marks_of(page):
 @pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=marks_of(page)) for page in PAGES],
-    ids=lambda page: page.name,
+    "page", [pytest.param(page, marks=marks_of(page)) for page in PAGES], ids=lambda page: page.name
 )
 def test_blocks_of_pages_run(page, monkeypatch, tmp_path, capsys):
     text = page.read_text()

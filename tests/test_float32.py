@@ -27,11 +27,7 @@ LABELS = {
 MODES = {"unknown_shape": SHAPES, "traced": SHAPES[1:2], "xla": SHAPES[:1]}
 IN_MODES = pytest.mark.parametrize(
     "mode",
-    [
-        pytest.param("unknown_shape", marks=pytest.mark.nightly),
-        pytest.param("traced", marks=pytest.mark.slow),
-        "xla",
-    ],
+    [pytest.param("unknown_shape", marks=pytest.mark.nightly), pytest.param("traced", marks=pytest.mark.slow), "xla"],
 )
 # An operator with each method and power, once.
 SORTING = {str(case): case for case in operators.FEW}

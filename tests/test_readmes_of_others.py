@@ -148,10 +148,7 @@ EXAMPLES = {
     "rax where": Example(
         lambda x: (
             ks.ops.pairwise_hinge_loss(
-                x,
-                [[1.0, 0, 0], [0, 0, 1]],
-                mask=[[True, True, False], [True] * 3],
-                normalization="none",
+                x, [[1.0, 0, 0], [0, 0, 1]], mask=[[True, True, False], [True] * 3], normalization="none"
             )
             / 3
         ),

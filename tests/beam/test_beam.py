@@ -144,8 +144,7 @@ def test_arguments_of_the_readers_and_the_writer(folder):
     found = list(records(str(folder / names[0]), label="grade", weight="share", c=[], a=[], share=[]))
     weights = np.arange(sum(SIZES), dtype=np.float32)
     assert_same_lists(
-        found,
-        ks.data.RankingDataset(lists.features[:, [2, 0]], lists.labels, lists.sizes, lists.query_ids, weights),
+        found, ks.data.RankingDataset(lists.features[:, [2, 0]], lists.labels, lists.sizes, lists.query_ids, weights)
     )
 
 

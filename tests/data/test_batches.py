@@ -15,19 +15,13 @@ pytestmark = pytest.mark.default_stack_only
 
 SIZES = [3, 20, 5, 1, 8, 7, 16, 0, 5, 11]
 LISTS = random_lists(SIZES)
-SPEC = {
-    "x": tf.io.FixedLenFeature([3], tf.float32),
-    "label": tf.io.FixedLenFeature([], tf.float32),
-}
+SPEC = {"x": tf.io.FixedLenFeature([3], tf.float32), "label": tf.io.FixedLenFeature([], tf.float32)}
 CONTEXT = {"number": tf.io.FixedLenFeature([], tf.int64)}
 
 
 def records(lists=LISTS):
     return [
-        elwc(
-            example(number=i),
-            [example(x=x.tolist(), label=float(y)) for x, y in zip(features, labels, strict=True)],
-        )
+        elwc(example(number=i), [example(x=x.tolist(), label=float(y)) for x, y in zip(features, labels, strict=True)])
         for i, (features, labels) in enumerate(lists)
     ]
 
@@ -285,11 +279,7 @@ def test_batches_of_one_group():
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("count", "options"),
-    [
-        (3, {"seed": 1}),
-        (2, {"shuffle": False}),
-        pytest.param(11, {"shuffle": False}, marks=pytest.mark.nightly),
-    ],
+    [(3, {"seed": 1}), (2, {"shuffle": False}), pytest.param(11, {"shuffle": False}, marks=pytest.mark.nightly)],
 )
 def test_shards_hold_every_list_once(count, options):
     """Whatever the number of workers, also more than there are lists, and in every epoch of a shuffled order."""
@@ -535,8 +525,7 @@ def test_bad_arguments_of_records(arguments, error, message):
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [{"label": tf.io.FixedLenFeature([], tf.string)}, {"label": tf.io.VarLenFeature(tf.float32)}],
+    "spec", [{"label": tf.io.FixedLenFeature([], tf.string)}, {"label": tf.io.VarLenFeature(tf.float32)}]
 )
 def test_labels_that_are_no_number_an_item(spec):
     with pytest.raises(ValueError, match="label must be one number per item"):

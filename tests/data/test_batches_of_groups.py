@@ -142,10 +142,7 @@ def frame():
 def test_rows_without_labels_in_every_reader(frame, tmp_path):
     pytest.importorskip("pyarrow", exc_type=ImportError)  # today's needs NumPy 2, and TensorFlow 2.15 NumPy 1
     frame.to_parquet(tmp_path / "new.parquet")
-    read = [
-        ks.data.from_frame(frame, group="query"),
-        ks.data.read_parquet(tmp_path / "new.parquet", group="query"),
-    ]
+    read = [ks.data.from_frame(frame, group="query"), ks.data.read_parquet(tmp_path / "new.parquet", group="query")]
     for lists in read:
         assert lists.labels is None
         assert lists.feature_names == lists[2:7].feature_names == lists[[4, 2]].feature_names == ("x0", "x1", "x2")

@@ -69,11 +69,7 @@ def test_log_prob_is_that_of_tfp():
 CHOICES = [(True, 3), (True, None), (False, 3), (False, None)]
 
 
-@pytest.mark.parametrize(
-    ("choice", "mode"),
-    modes.of_first(CHOICES, quick=("xla", "unknown_shape")),
-    ids=str,
-)
+@pytest.mark.parametrize(("choice", "mode"), modes.of_first(CHOICES, quick=("xla", "unknown_shape")), ids=str)
 def test_log_prob_and_its_gradient_in_every_mode(choice, mode):
     masked, top_k = choice
     orders = np.array([[4, 2, 0, 3, 1], [1, 3, 0, 2, 4]], np.int32)[:, :top_k]

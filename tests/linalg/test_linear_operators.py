@@ -15,10 +15,7 @@ RNG = np.random.default_rng(17)
 SCORES = RNG.normal(size=(2, 3, 5))
 MASK = RNG.random(size=(2, 3, 5)) < 0.7
 X = RNG.normal(size=(2, 3, 5, 2))
-OPERATORS = {
-    "neural_sort": ks.linalg.LinearOperatorNeuralSort,
-    "soft_sort": ks.linalg.LinearOperatorSoftSort,
-}
+OPERATORS = {"neural_sort": ks.linalg.LinearOperatorNeuralSort, "soft_sort": ks.linalg.LinearOperatorSoftSort}
 EACH = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATORS)
 
 

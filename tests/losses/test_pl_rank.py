@@ -68,11 +68,7 @@ BATCH = np.array([SCORES, SCORES[::-1], SCORES, SCORES])
 WEIGHTS = np.array([[1.0, 2, 0.5, 1, 1], [0.5, 3, 1, 2, 1], [1] * 5, [1] * 5])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "mode"),
-    modes.of_first([ARGUMENTS[1], *ARGUMENTS[:1], *ARGUMENTS[2:]]),
-    ids=str,
-)
+@pytest.mark.parametrize(("arguments", "mode"), modes.of_first([ARGUMENTS[1], *ARGUMENTS[:1], *ARGUMENTS[2:]]), ids=str)
 def test_value_and_gradient_within_four_standard_errors_of_enumeration(arguments, mode):
     repeats = 400
     loss = ks.PLRankLoss(num_samples=25, reduction=NONE, seed=1, **arguments)

@@ -183,10 +183,7 @@ def test_lambda_weights_of_tf_ranking(kind, k):
     weight, ours = {
         "ndcg": lambda: (theirs.NDCGLambdaWeight(k), {"smooth_fraction": 0}),
         "ndcg, smooth": lambda: (theirs.NDCGLambdaWeight(k, smooth_fraction=0.7), {"smooth_fraction": 0.7}),
-        "dcg": lambda: (
-            theirs.DCGLambdaWeight(k),
-            {"smooth_fraction": 0, "gain": "linear", "discount": "reciprocal"},
-        ),
+        "dcg": lambda: (theirs.DCGLambdaWeight(k), {"smooth_fraction": 0, "gain": "linear", "discount": "reciprocal"}),
         "mrr": lambda: (old.create_reciprocal_rank_lambda_weight(k), {"smooth_fraction": 0}),
         "precision": lambda: (theirs.PrecisionLambdaWeight(k), {}),
     }[kind]()

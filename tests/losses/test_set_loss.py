@@ -469,13 +469,7 @@ def test_errors_of_arguments(change, error, message):
     ("y_true", "y_pred", "weight", "error", "message"),
     [
         (np.ones(4), np.ones([4, 5]), None, ValueError, r"y_true must hold tensors \[batch, m, ...\], got \(4,\)"),
-        (
-            {"a": np.ones([4, 3]), "b": np.ones([4, 2])},
-            np.ones([4, 5]),
-            None,
-            ValueError,
-            "y_true .*equal batch and m",
-        ),
+        ({"a": np.ones([4, 3]), "b": np.ones([4, 2])}, np.ones([4, 5]), None, ValueError, "y_true .*equal batch and m"),
         (np.ones([4, 3]), np.ones([4, 5], int), None, TypeError, "y_pred must hold a floating-point tensor"),
         (np.ones([4, 3]), np.ones([4, 5]), np.ones([4, 3]), ValueError, r"sample_weight must have shape \[batch\]"),
     ],

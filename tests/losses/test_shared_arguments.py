@@ -32,8 +32,7 @@ def of_each_kind(classes):
 
 each_loss = pytest.mark.parametrize("cls", of_each_kind(LIST_LOSSES))
 each_traced_loss = pytest.mark.parametrize(
-    "cls",
-    [pytest.param(cls, marks=[] if cls in ALWAYS else [pytest.mark.nightly]) for cls in SCORE_LOSSES],
+    "cls", [pytest.param(cls, marks=[] if cls in ALWAYS else [pytest.mark.nightly]) for cls in SCORE_LOSSES]
 )
 each_score_loss = pytest.mark.parametrize("cls", of_each_kind(SCORE_LOSSES))
 
@@ -289,11 +288,7 @@ def test_masking_and_dense_without_a_reshape(cls):
     for inputs, y_true in [(x, y), (wide, labels)]:
         start = keras.initializers.Constant([[1.0], [-0.5], [0.3]])
         model = keras.Sequential(
-            [
-                keras.Input((None, 3)),
-                keras.layers.Masking(models.PAD),
-                keras.layers.Dense(1, kernel_initializer=start),
-            ]
+            [keras.Input((None, 3)), keras.layers.Masking(models.PAD), keras.layers.Dense(1, kernel_initializer=start)]
         )
         model.compile(keras.optimizers.SGD(1.0), loss=cls(**basic(cls)))
         repeat_noise(cls)

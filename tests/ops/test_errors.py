@@ -152,11 +152,7 @@ def test_values(values, error, message):
     ("permutation", "error", "message"),
     [
         (tf.ones([3]), ValueError, r"permutation must have shape \[\.\.\., r, n\], got \(3,\)"),
-        (
-            tf.ones([2, 4, 3]),
-            ValueError,
-            "the number of ranks of permutation must be at most the list size, 3, got 4",
-        ),
+        (tf.ones([2, 4, 3]), ValueError, "the number of ranks of permutation must be at most the list size, 3, got 4"),
         (tf.eye(2, dtype=tf.float32) > 0, TypeError, "permutation must be floating-point, got dtype bool"),
     ],
     ids=["rank", "too_many_ranks", "bool"],

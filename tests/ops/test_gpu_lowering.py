@@ -70,9 +70,7 @@ FIRST = objects.first_of_class(LOSSES)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in LOSSES],
-    ids=str,
+    "case", [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in LOSSES], ids=str
 )
 def test_loss(case, monkeypatch):
     labels, predicted = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]]), models.scores(2)

@@ -416,11 +416,7 @@ def exported(tmp_path_factory):
             "serving_default",
             "sizes must be of dtype int32, got float64 with 1.5",
         ),
-        (
-            {"features": [["a"]], "sizes": [1]},
-            "serving_default",
-            "features must be of dtype float32, got <U1 with 'a'",
-        ),
+        ({"features": [["a"]], "sizes": [1]}, "serving_default", "features must be of dtype float32, got <U1 with 'a'"),
         ({"features": [[1.0]], "sizes": [2**40]}, "serving_default", f"sizes must fit into int32, got {2**40}"),
         ({"features": [[1.0]], "sizes": [2**32 + 1]}, "serving_default", f"sizes must fit into int32, got {2**32 + 1}"),
         ({"features": [[1.0]], "sizes": [2**63]}, "serving_default", f"sizes must fit into int32, got {2**63}"),

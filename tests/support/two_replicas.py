@@ -25,10 +25,7 @@ if objects.EVERYTHING:
         ks.PermutationAccuracy,
     )
     TRAINED["SetLoss"] = (list, SET_LOSS.cases[0].make, ks.KendallTau)
-NOISY_LOSSES = [
-    ks.NeuralNDCGLoss(stochastic=True, seed=3),
-    ks.PLRankLoss(seed=3),
-]
+NOISY_LOSSES = [ks.NeuralNDCGLoss(stochastic=True, seed=3), ks.PLRankLoss(seed=3)]
 
 
 def main(folder):

@@ -584,10 +584,7 @@ def test_metrics_equal_those_of_the_libraries():
     """Also where predictions are tied, as they are in the first rounds, and for lists without relevant rows."""
     x, labels, sizes = flat_lists(3)
     labels[: sizes[0]] = 0
-    ours = [
-        trees.metric("ndcg", 3, no_relevant="one"),
-        trees.metric("map", 3, divisor="at_most_k", no_relevant="one"),
-    ]
+    ours = [trees.metric("ndcg", 3, no_relevant="one"), trees.metric("map", 3, divisor="at_most_k", no_relevant="one")]
     data = lightgbm.Dataset(x, labels, group=sizes)
     params = {**SETTINGS, "objective": "lambdarank", "metric": ["ndcg", "map"], "eval_at": [3], "num_leaves": 3}
     named = [lambda *args, each=each: ("ours_" + each(*args)[0], *each(*args)[1:]) for each in ours]

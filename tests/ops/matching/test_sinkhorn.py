@@ -363,21 +363,14 @@ def implicit_gradient(scores, tau, weights):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shape", "mode"),
-    modes.of_first(TAU_SHAPES),
-    ids=str,
-)
+@pytest.mark.parametrize(("shape", "mode"), modes.of_first(TAU_SHAPES), ids=str)
 def test_a_temperature_per_matrix(mode, shape):
     """Equal, matrix by matrix, to calls with that number; gradients are summed over the axes that tau lacks."""
     logits = np.random.default_rng(6).normal(size=(2, 3, 3, 4))
     tau = np.random.default_rng(7).uniform(0.3, 2.0, shape)
     weights = fixed_weights(logits.shape)
     value, gradients = modes.run(
-        mode,
-        lambda s, t, _: ops.sinkhorn(s, t, num_iterations=3),
-        [tf.constant(logits), tf.constant(tau)],
-        weights,
+        mode, lambda s, t, _: ops.sinkhorn(s, t, num_iterations=3), [tf.constant(logits), tf.constant(tau)], weights
     )
 
     def truth(s, t):

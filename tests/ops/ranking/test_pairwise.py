@@ -52,10 +52,7 @@ def check_layout(shape, mode, **options):
     )
     first = slice(3)
     wanted, (slopes,) = modes.run(
-        "op_by_op",
-        lambda s, _: dense(s, labels[first], **options),
-        [tf.constant(scores[first])],
-        upstream[first],
+        "op_by_op", lambda s, _: dense(s, labels[first], **options), [tf.constant(scores[first])], upstream[first]
     )
     np.testing.assert_allclose(value[first], wanted, rtol=1e-11)
     np.testing.assert_allclose(gradient[first], slopes, rtol=1e-10, atol=1e-14)

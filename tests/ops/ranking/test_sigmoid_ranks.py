@@ -121,14 +121,7 @@ def counts(monkeypatch):
 
 @pytest.mark.parametrize(
     ("size", "span", "count"),
-    [
-        (249, 5, None),
-        (250, 11.3, 32),
-        (250, 11.5, 83),
-        (300, 50, None),
-        (900, 81, 172),
-        (900, 82, None),
-    ],
+    [(249, 5, None), (250, 11.3, 32), (250, 11.5, 83), (300, 50, None), (900, 81, 172), (900, 82, None)],
 )
 def test_as_many_nodes_as_the_scores_need(size, span, count, counts):
     scores, mask, _ = lists(size, span)

@@ -33,11 +33,7 @@ def memberships(keys, tau, k):
     return result
 
 
-@pytest.mark.parametrize(
-    ("tau", "mode"),
-    modes.of_first([TAU[:, np.newaxis], np.array(0.7), TAU]),
-    ids=str,
-)
+@pytest.mark.parametrize(("tau", "mode"), modes.of_first([TAU[:, np.newaxis], np.array(0.7), TAU]), ids=str)
 def test_value_and_gradients_in_every_mode(tau, mode):
     weights = fixed_weights(LOGITS.shape)
 

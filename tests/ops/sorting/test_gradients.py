@@ -36,9 +36,7 @@ def test_masked_values_get_no_gradient():
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
-    "options",
-    [{"method": "neural_sort"}, {"method": "soft_sort"}, {"method": "soft_sort", "power": 2.0}],
-    ids=str,
+    "options", [{"method": "neural_sort"}, {"method": "soft_sort"}, {"method": "soft_sort", "power": 2.0}], ids=str
 )
 def test_second_derivatives_are_differences_of_gradients(options, masked):
     options = dict(options)

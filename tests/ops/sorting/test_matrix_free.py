@@ -209,9 +209,7 @@ def test_what_is_no_number_spoils_its_own_list_alone(method, mask):
     mask[1, 3] = True
     for kept in (None, mask):
         found, (gradient,) = tape_gradients(
-            lambda s, kept=kept: products(s, tau, values, ranks, kept, method=method),
-            [tf.constant(spoilt)],
-            weights,
+            lambda s, kept=kept: products(s, tau, values, ranks, kept, method=method), [tf.constant(spoilt)], weights
         )
         clean, (slopes,) = tape_gradients(
             lambda s, kept=kept: products(s, tau, values, ranks, kept, method=method), [scores], weights

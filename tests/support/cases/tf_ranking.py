@@ -213,9 +213,7 @@ PARITY = {
         without=("items",),  # the virtual item has the mean weight here and 1 there
     ),
     "unique_softmax_loss": Parity(
-        each(ks.UniqueSoftmaxLoss(0.5)),
-        lambda t, r: t.UniqueSoftmaxLoss(r, temperature=0.5),
-        averages_weights=True,
+        each(ks.UniqueSoftmaxLoss(0.5)), lambda t, r: t.UniqueSoftmaxLoss(r, temperature=0.5), averages_weights=True
     ),
     "sigmoid_cross_entropy_loss": items(
         ks.SigmoidCrossEntropyLoss(normalization="none"), lambda t, r: t.SigmoidCrossEntropyLoss(r), CLICKS

@@ -23,7 +23,7 @@ OPERATIONS = [Operation("gumbel_sinkhorn", lambda x: ks.ops.gumbel_sinkhorn(x, s
 VALID = {"gumbel_sinkhorn": {"logits": PAIRS[0]}}
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
-    "gumbel_sinkhorn": (lambda x, tau: ks.ops.gumbel_sinkhorn(x, tau, seed=SEED, num_samples=2, num_iterations=4), ()),
+    "gumbel_sinkhorn": (lambda x, tau: ks.ops.gumbel_sinkhorn(x, tau, seed=SEED, num_samples=2, num_iterations=4), ())
 }
 OF_SCORES = [
     OfScores(

@@ -22,9 +22,7 @@ OPERATIONS = [
 METRICS = [
     Metric(
         ks.AlphaDCG,
-        [
-            {"k": 3, "alpha": 0.25, "discount": "reciprocal", "name": "alphadcg_0", "dtype": "float32"},
-        ],
+        [{"k": 3, "alpha": 0.25, "discount": "reciprocal", "name": "alphadcg_0", "dtype": "float32"}],
         takes_topics=True,
     )
 ]

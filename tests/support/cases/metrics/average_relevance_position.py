@@ -20,9 +20,6 @@ OPERATIONS = [
 ]
 METRICS = [
     Metric(
-        ks.AverageRelevancePosition,
-        [
-            {"ties": "position", "name": "averagerelevanceposition_0", "dtype": "float32"},
-        ],
+        ks.AverageRelevancePosition, [{"ties": "position", "name": "averagerelevanceposition_0", "dtype": "float32"}]
     )
 ]

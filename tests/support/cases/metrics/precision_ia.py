@@ -30,7 +30,7 @@ METRICS = [
                 "no_relevant": "skip",
                 "name": "precisionia_0",
                 "dtype": "float32",
-            },
+            }
         ],
         takes_topics=True,
     )

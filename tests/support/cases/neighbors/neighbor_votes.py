@@ -18,9 +18,7 @@ OPERATIONS = [
     )
 ]
 # Arguments with which a call is valid but for the one wrong argument that a test passes.
-VALID = {
-    "neighbor_votes": {"labels": LABELS, "neighbors": NEIGHBORS, "distances": np.ones([2, 3]), "num_classes": 3},
-}
+VALID = {"neighbor_votes": {"labels": LABELS, "neighbors": NEIGHBORS, "distances": np.ones([2, 3]), "num_classes": 3}}
 
 
 def of_halves(scores, tau, mask):

@@ -8,9 +8,7 @@ ORACLE = truth.calibrated_softmax
 LOSSES = [
     Loss(
         ks.CalibratedSoftmaxLoss,
-        [
-            {"tau": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"},
-        ],
+        [{"tau": 2.0, "virtual_label": 0.5, "lambda_weight": "ndcg", "reduction": "sum", "name": "mine"}],
         "calibrated_softmax_loss",
         oracle=ORACLE,
         labels="relevance",

@@ -17,7 +17,7 @@ LOSSES = [
                 "normalization": "none",
                 "reduction": "sum",
                 "name": "mine",
-            },
+            }
         ],
         "click_em_loss",
         takes="logits",

@@ -20,7 +20,7 @@ LOSSES = [
                 "seed": 3,
                 "reduction": "sum",
                 "name": "mine",
-            },
+            }
         ],
         "gumbel_approx_ndcg_loss",
         labels="relevance",

@@ -16,10 +16,7 @@ LOSSES = [
         "neural_sort_cross_entropy_loss",
         oracle=ORACLE,
         draws_noise_with=("stochastic",),
-        values={
-            "cross-entropy": {"tau": 0.6},
-            "soft cross-entropy": {"label_tau": 2.0},
-        },
+        values={"cross-entropy": {"tau": 0.6}, "soft cross-entropy": {"label_tau": 2.0}},
     )
 ]
 # Arguments with which a call is valid but for the one wrong argument that a test passes.

@@ -12,15 +12,7 @@ ORACLE = functools.partial(truth.weighted_loss, cost="hinge")
 LOSSES = [
     Loss(
         ks.PairwiseHingeLoss,
-        [
-            {
-                "tau": 2.0,
-                "lambda_weight": "ndcg",
-                "normalization": "list",
-                "reduction": "sum",
-                "name": "mine",
-            },
-        ],
+        [{"tau": 2.0, "lambda_weight": "ndcg", "normalization": "list", "reduction": "sum", "name": "mine"}],
         "pairwise_hinge_loss",
         oracle=ORACLE,
         has_frozen_scores=True,

@@ -10,22 +10,11 @@ ORACLE = functools.partial(truth.weighted_loss, cost="squared")
 LOSSES = [
     Loss(
         ks.PairwiseMSELoss,
-        [
-            {
-                "tau": 2.0,
-                "lambda_weight": "label_diff",
-                "normalization": "list",
-                "reduction": "sum",
-                "name": "mine",
-            },
-        ],
+        [{"tau": 2.0, "lambda_weight": "label_diff", "normalization": "list", "reduction": "sum", "name": "mine"}],
         "pairwise_mse_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
         quick_modes=(),  # XLA and unknown shapes run several losses together
-        values={
-            "squared": {"tau": 2.0},
-            "squared, weighted": {"normalization": "none", "lambda_weight": "label_diff"},
-        },
+        values={"squared": {"tau": 2.0}, "squared, weighted": {"normalization": "none", "lambda_weight": "label_diff"}},
     )
 ]

@@ -10,22 +10,11 @@ ORACLE = functools.partial(truth.weighted_loss, cost="soft_zero_one")
 LOSSES = [
     Loss(
         ks.PairwiseSoftZeroOneLoss,
-        [
-            {
-                "tau": 2.0,
-                "lambda_weight": "label_diff",
-                "normalization": "list",
-                "reduction": "sum",
-                "name": "mine",
-            },
-        ],
+        [{"tau": 2.0, "lambda_weight": "label_diff", "normalization": "list", "reduction": "sum", "name": "mine"}],
         "pairwise_soft_zero_one_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
         quick_modes=(),  # XLA and unknown shapes run several losses together
-        values={
-            "zero-one": {"tau": 2.0},
-            "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"},
-        },
+        values={"zero-one": {"tau": 2.0}, "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"}},
     )
 ]

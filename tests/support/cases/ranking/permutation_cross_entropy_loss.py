@@ -16,10 +16,7 @@ ORACLE = truth.neural_sort_cross_entropy
 LOSSES = [
     Loss(
         ks.PermutationCrossEntropyLoss,
-        [
-            {"direction": "ASCENDING", "reduction": "sum", "name": "mine"},
-            {"target": "ranks", "name": "other"},
-        ],
+        [{"direction": "ASCENDING", "reduction": "sum", "name": "mine"}, {"target": "ranks", "name": "other"}],
         "permutation_cross_entropy_loss",
         oracle=ORACLE,
         takes="permutation",

@@ -18,7 +18,7 @@ LOSSES = [
                 "seed": 3,
                 "reduction": "sum",
                 "name": "mine",
-            },
+            }
         ],
         "yeti_logistic_loss",
         labels="numbers",

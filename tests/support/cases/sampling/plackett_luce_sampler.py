@@ -14,6 +14,4 @@ LAYERS = [
     )
 ]
 # With each method, on scores [3, 5].
-WITH_METHOD = {
-    "PlackettLuceSampler": lambda s, method: ks.PlackettLuceSampler(seed=3, method=method)(s),
-}
+WITH_METHOD = {"PlackettLuceSampler": lambda s, method: ks.PlackettLuceSampler(seed=3, method=method)(s)}

@@ -27,9 +27,7 @@ FEW = [
     for method in METHODS
 ]
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
-IN_EVERY_WAY = {
-    "quantiles": (lambda s, tau: ks.ops.soft_quantile(s, [0.3, 0.6], tau), ()),
-}
+IN_EVERY_WAY = {"quantiles": (lambda s, tau: ks.ops.soft_quantile(s, [0.3, 0.6], tau), ())}
 ALONG_AXIS = {
     "soft_quantile": lambda s, tau, **o: ks.ops.soft_quantile(s, [0.3, 0.5, 0.6], tau, **o),
     "SoftQuantileLayer": lambda s, tau, **o: of_layer(ks.SoftQuantileLayer, s, tau, q=[0.3, 0.6], **o),

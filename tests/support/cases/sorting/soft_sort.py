@@ -37,9 +37,7 @@ FEW = [
 # Arguments with which a call is valid but for the one wrong argument that a test passes.
 VALID = {"SoftSortLayer": {"power": 2.0}}
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
-IN_EVERY_WAY = {
-    "soft_sort": (ks.soft_sort, ("forward",)),
-}
+IN_EVERY_WAY = {"soft_sort": (ks.soft_sort, ("forward",))}
 ALONG_AXIS = {
     "soft_sort": lambda s, tau, **o: ks.soft_sort(s, tau, power=2.0, **o),
     "SoftSortLayer": lambda s, tau, **o: of_layer(ks.SoftSortLayer, s, tau, returns="ranks", **o),

@@ -33,6 +33,4 @@ WITH_METHOD = {
     "soft_top_k": lambda s, method: ks.soft_top_k(s, 2, method=method).values,
     "SoftTopKLayer": lambda s, method: ks.SoftTopKLayer(2, method=method)(s),
 }
-OF_SCORES = [
-    OfScores("soft_top_k", lambda s, tau, mask: ks.soft_top_k(s, 2, tau, mask=mask).weights),
-]
+OF_SCORES = [OfScores("soft_top_k", lambda s, tau, mask: ks.soft_top_k(s, 2, tau, mask=mask).weights)]

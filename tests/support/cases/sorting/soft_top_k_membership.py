@@ -38,9 +38,7 @@ ALONG_AXIS = {
     ),
 }
 # With each method, on scores [3, 5].
-WITH_METHOD = {
-    "soft_top_k_membership": lambda s, method: ks.ops.soft_top_k_membership(s, 2, method=method),
-}
+WITH_METHOD = {"soft_top_k_membership": lambda s, method: ks.ops.soft_top_k_membership(s, 2, method=method)}
 OF_SCORES = [
     OfScores(
         "soft_top_k_membership",

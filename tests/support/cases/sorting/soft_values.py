@@ -24,9 +24,7 @@ FEW = [
     OpCase(ks.soft_values, ORACLE, (("method", "soft_sort"), ("direction", "DESCENDING")), masked=True),
 ]
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
-IN_EVERY_WAY = {
-    "values by projection_kl": (lambda s, tau: ks.soft_values(s, tau, method="projection_kl"), ()),
-}
+IN_EVERY_WAY = {"values by projection_kl": (lambda s, tau: ks.soft_values(s, tau, method="projection_kl"), ())}
 ALONG_AXIS = {
     "soft_values": lambda s, tau, **o: ks.soft_values(s, tau, top_k=2, **o),
     "soft_values by projection": lambda s, tau, **o: ks.soft_values(s, tau, method="projection", **o),
