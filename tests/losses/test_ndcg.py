@@ -1,4 +1,4 @@
-"""The NDCG losses beside NDCG itself, TF-Ranking and what their papers say of them."""
+"""The NDCG losses beside NDCG itself, and what their papers say of them."""
 
 import itertools
 
@@ -13,7 +13,7 @@ import keras_softsort as ks
 from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 
 NONE = models.NO_REDUCTION
-# Imports of scikit-learn and TF-Ranking warn.
+# Imports of scikit-learn warn.
 pytestmark = [pytest.mark.default_stack_only, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
@@ -83,7 +83,6 @@ def test_normalized_columns_keep_the_value_within_its_bounds():
     assert abs(loose[0] - tight[0]) > 0.01
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("tau", [1e-3, pytest.param(1.0, marks=pytest.mark.nightly), 100.0])
 @pytest.mark.parametrize("scores", UNEVEN.values(), ids=UNEVEN)
 def test_float32_normalizes_uneven_lists(scores, tau):
@@ -138,34 +137,3 @@ def test_labels_of_any_size(largest):
     share = np.expm1(largest / 2 * np.log(2)) / np.expm1(largest * np.log(2)) if largest < 1e3 else 0.0
     third = 1 / np.log2(3)
     np.testing.assert_allclose(found, -(share * third + 0.5) / (1 + share * third), rtol=1e-5)
-
-
-def gradient(loss, labels, scores):
-    scores = tf.constant(scores)
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        value = loss(labels, scores)
-    return tape.gradient(value, scores)
-
-
-@pytest.mark.parametrize("tau", [0.1, 1.0])
-def test_approx_ndcg_in_tf_ranking(tau):
-    tfr = pytest.importorskip("tensorflow_ranking")
-    labels, scores = map(np.float32, graded_lists())
-    labels[2] = 0  # counts as a list that costs 0, there as here
-    theirs = tfr.keras.losses.ApproxNDCGLoss(temperature=tau)
-    ours = ks.ApproxNDCGLoss(tau=tau)
-    weights = np.float32([[1.0], [2.0], [3.0], [0.5], [0.0], [1.0]])
-    for weight in (None, weights):
-        assert float(ours(labels, scores, weight)) == pytest.approx(float(theirs(labels, scores, weight)), rel=1e-5)
-    np.testing.assert_allclose(*(gradient(loss, labels, scores) for loss in (ours, theirs)), rtol=1e-4, atol=1e-6)
-
-
-def test_pirank_in_tf_ranking():
-    pytest.importorskip("tensorflow_ranking")
-    from tensorflow_ranking.python.losses_impl import NeuralSortNDCGLoss
-
-    labels, scores = map(np.float32, graded_lists())
-    theirs, _ = NeuralSortNDCGLoss("peer").compute_unreduced_loss(labels, scores / np.float32(2))
-    ours = each_list(ks.NeuralNDCGLoss, labels, scores, tau=2.0, num_iterations=0)
-    np.testing.assert_allclose(ours, np.squeeze(theirs, axis=1), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""SpearmanLoss beside SciPy; NeuralSortCrossEntropyLoss beside PermutationCrossEntropyLoss and TF-Ranking."""
+"""SpearmanLoss beside SciPy; NeuralSortCrossEntropyLoss beside PermutationCrossEntropyLoss."""
 
 import numpy as np
 import pytest
@@ -76,16 +76,3 @@ def test_a_very_wrong_order_has_its_gradient():
     # Rows 0 and 2 have logits 2 s - B and -2 s - B, B = 300, 200, 300: 400 from their peaks, the middle row is right.
     assert float(value) == pytest.approx(800 / 3, rel=1e-6)
     np.testing.assert_allclose(tape.gradient(value, scores), [[-4 / 3, 0, 4 / 3]], atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # TF-Ranking's imports warn
-@pytest.mark.parametrize(("spread", "label_tau"), [(1, 1.0), (60, None)])
-def test_cross_entropy_in_tf_ranking(spread, label_tau):
-    pytest.importorskip("tensorflow_ranking")
-    from tensorflow_ranking.python.losses_impl import NeuralSortCrossEntropyLoss
-
-    labels, scores = ragged_lists()
-    labels = np.where(labels > 0, spread * labels, labels)
-    theirs, counted = NeuralSortCrossEntropyLoss("peer").compute_unreduced_loss(labels, scores / np.float32(2))
-    ours = ks.NeuralSortCrossEntropyLoss(2.0, label_tau=label_tau, reduction=NONE)(labels, scores)
-    np.testing.assert_allclose(ours, np.squeeze(theirs * counted, axis=1), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""PlackettLuceLoss against loops in NumPy, TFP, ListMLE elsewhere, and the conditional logit of statsmodels."""
+"""PlackettLuceLoss against loops in NumPy, TFP, and the conditional logit of statsmodels."""
 
 import functools
 import itertools
@@ -163,21 +163,6 @@ def test_a_list_of_impossible_items_costs_nothing():
     np.testing.assert_array_equal(gradient, 0)
 
 
-def distinct_lists():
-    labels = np.random.default_rng(6).permuted(np.tile(np.arange(6.0), (8, 1)), axis=1)
-    return np.float32(labels), np.random.default_rng(7).normal(size=labels.shape).astype("float32")
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # their imports warn
-@pytest.mark.parametrize("module", ["tensorflow_ranking", "keras_rs"])
-def test_list_mle_elsewhere(module):
-    peer = pytest.importorskip(module)
-    losses = peer.keras.losses if module == "tensorflow_ranking" else peer.losses
-    labels, scores = distinct_lists()
-    theirs = losses.ListMLELoss()(tf.constant(labels), tf.constant(scores))
-    assert float(ks.PlackettLuceLoss()(labels, scores)) == pytest.approx(float(theirs), rel=1e-5)
-
-
 @pytest.mark.slow
 def test_the_first_choice_is_the_conditional_logit():
     """210 travellers choose between air, train, bus and car."""
@@ -213,7 +198,6 @@ def test_the_first_choice_is_the_conditional_logit():
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_far_scores_of_unknown_size():
     """Costs by logarithms, of scores far from 0 and from each other; a tied group of -inf alone costs nothing."""
 
@@ -236,7 +220,6 @@ def test_far_scores_of_unknown_size():
     np.testing.assert_array_equal(gradient, np.zeros([1, 4]))
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("gap", [69.0, 79.0])
 def test_one_far_score_among_many(gap):
     """The sum of the others over it is more than float32 holds, unless it goes by logarithms."""

@@ -1,4 +1,4 @@
-"""`retrieval_loss` beside its formulas, and beside the hard metrics and scikit-learn as tau goes to 0."""
+"""`retrieval_loss` beside its formulas; `test_retrieval_limits.py` has its limits as tau goes to 0."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from support.oracles import retrieval as retrieval_oracles
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(6)
 LABELS = np.array([0, 1, 2, 0, 1, 0, 0, 1, 3])
 EMBEDDINGS = RNG.normal(size=(9, 3))
@@ -115,32 +114,6 @@ def test_rows_of_classes():
     np.testing.assert_allclose(found, -ks.ops.retrieval_loss(EMBEDDINGS, labels=LABELS), rtol=1e-12)
     rows[:, 3] = 1  # a class that all share
     np.testing.assert_allclose(-ks.ops.retrieval_loss(EMBEDDINGS, labels=rows), 1, rtol=1e-9)
-
-
-@every_metric
-def test_hard_metric_as_tau_goes_to_0(options):
-    embeddings, labels = RNG.normal(size=(40, 4)), RNG.integers(0, 6, size=40)
-    found = -ks.ops.retrieval_loss(embeddings, labels=labels, tau=1e-9, **options)
-    wanted = in_batch(embeddings, labels, oracle=retrieval_oracles.hard_metric, **options)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
-
-
-def test_scikit_learn_agrees_as_tau_goes_to_0():
-    metrics = pytest.importorskip("sklearn.metrics")
-    embeddings, labels = RNG.normal(size=(30, 4)), RNG.integers(0, 4, size=30)
-    found = {
-        (name, k): -ks.ops.retrieval_loss(embeddings, labels=labels, tau=1e-9, metric=name, k=k).numpy()
-        for name, k in [("average_precision", None), ("ndcg", None), ("ndcg", 5), ("precision", 1)]
-    }
-    for i in range(12):
-        others = np.arange(30) != i
-        scores, relevant = similarities(embeddings[i], embeddings[others]), labels[others] == labels[i]
-        for k in (None, 5):
-            wanted = metrics.ndcg_score([relevant.astype(float)], [scores], k=k)
-            assert found["ndcg", k][i] == pytest.approx(wanted, rel=1e-6)
-        wanted = metrics.average_precision_score(relevant, scores)
-        assert found["average_precision", None][i] == pytest.approx(wanted, rel=1e-6)
-        assert found["precision", 1][i] == pytest.approx(float(relevant[np.argmax(scores)]), abs=1e-6)
 
 
 @pytest.mark.slow
