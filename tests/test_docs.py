@@ -186,7 +186,6 @@ def test_every_page_is_in_the_contents():
     assert not missing, f"add a line for each of {missing} to a toctree of docs/index.md, or of the index of its folder"
 
 
-@pytest.mark.default_stack_only
 def test_long_lists_begin_where_the_code_says():
     """The guide is the only page with these numbers."""
     text = (DOCS / "guides" / "long-lists.md").read_text()

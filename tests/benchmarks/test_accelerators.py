@@ -12,8 +12,6 @@ import tensorflow as tf
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "accelerators"
 sys.path += [str(FOLDER), str(FOLDER.parent), str(FOLDER.parent / "tools")]
 programs = importlib.import_module("programs")

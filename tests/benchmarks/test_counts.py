@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TOOLS = Path(__file__).parents[2] / "benchmarks" / "tools"
 

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 SCORES = np.array([0.3, -1.2, 0.9, 2.0, 0.3, -0.5])
 LABELS = np.array([2.0, 0.0, 1.0, 1.0, 4.0, 0.0])
 SIZE = len(SCORES)

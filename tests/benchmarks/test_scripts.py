@@ -10,8 +10,6 @@ import scipy.optimize
 import tensorflow as tf
 from support.scripts import check_process, check_rows, ignores_warnings_of_tiny_settings
 
-pytestmark = pytest.mark.default_stack_only
-
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 # The accelerators and the suite are started as folders, and have tests in other files.
 SCRIPTS = {

@@ -13,8 +13,6 @@ import pytest
 import tensorflow as tf
 from support.readme import README
 
-pytestmark = pytest.mark.default_stack_only
-
 SUITE = Path(__file__).parents[2] / "benchmarks" / "suite"
 
 

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.default_stack_only
-
 
 @pytest.fixture
 def variants(monkeypatch, script):

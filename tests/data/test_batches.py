@@ -74,7 +74,6 @@ def test_every_list_once(batches, shuffle):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @both
 def test_without_shuffling_a_padded_size_is_in_order(batches):
     dataset = batches(2, boundaries=(4, 20), shuffle=False)
@@ -86,7 +85,6 @@ def test_without_shuffling_a_padded_size_is_in_order(batches):
     assert [i for i in found if SIZES[i] <= 4] == [0, 3, 7]
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("batches", [in_memory, pytest.param(from_records, marks=pytest.mark.nightly)])
 def test_shuffling_by_a_seed(batches):
     first, again, other = (batches(2, boundaries=(20,), seed=seed) for seed in (1, 1, 2))
@@ -101,20 +99,17 @@ def test_shuffling_by_a_seed(batches):
     assert by_keras[0] == by_keras[1]
 
 
-@pytest.mark.default_stack_only
 def test_the_longest_list_ends_the_boundaries_of_its_own():
     assert sorted(shapes(in_memory(20))) == [(1, 20), (2, 16), (7, 8)]
     assert shapes(in_memory(20, LISTS[:1])) == [(1, 3)]
     assert shapes(in_memory(20, [LISTS[4]] * 2)) == [(2, 8)]
 
 
-@pytest.mark.default_stack_only
 def test_powers_of_two_are_the_boundaries_of_records():
     assert sorted(shapes(from_records(20))) == [(1, 32), (2, 16), (7, 8)]
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @both
 def test_drop_remainder(batches):
     dataset = batches(3, boundaries=(4, 10, 20), drop_remainder=True)
@@ -125,7 +120,6 @@ def test_drop_remainder(batches):
     assert batches(3, boundaries=(20,)).element_spec[1].shape.as_list() == [None, 20]
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("drop_remainder", [True, False])
 def test_cardinality(drop_remainder):
     dataset = in_memory(3, boundaries=(4, 10, 20), drop_remainder=drop_remainder)
@@ -133,7 +127,6 @@ def test_cardinality(drop_remainder):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @both
 def test_lists_longer_than_the_last_boundary(batches):
     dataset = batches(4, boundaries=(4, 6), truncate=True)
@@ -148,7 +141,6 @@ def test_lists_longer_than_the_last_boundary(batches):
             shapes(batches(4, boundaries=(4, 6), shuffle=False))
 
 
-@pytest.mark.default_stack_only
 @both
 def test_mask(batches):
     for features, labels in batches(3, mask=True).as_numpy_iterator():
@@ -276,7 +268,6 @@ def test_batches_of_one_group():
         ks.data.batches_of_groups(LISTS, None, seed="a")
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("count", "options"),
     [(3, {"seed": 1}), (2, {"shuffle": False}), pytest.param(11, {"shuffle": False}, marks=pytest.mark.nightly)],
@@ -328,7 +319,6 @@ def test_aligned_features_are_shared_with_tensorflow():
 ONES = np.ones([3, 2])
 
 
-@pytest.mark.default_stack_only
 def test_numbers_of_any_dtype_are_rounded_to_float32():
     features = [[0.1, np.inf], [-np.inf, np.nan], [-1e-60, 3.4e38]]
     for dtype in (np.float64, np.longdouble, object):
@@ -342,7 +332,6 @@ def test_numbers_of_any_dtype_are_rounded_to_float32():
     assert ks.data.RankingDataset(ONES, large, [3]).labels.tolist() == [2**24, 2**24 + 4, -(2**63)]
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -379,7 +368,6 @@ def test_bad_ranking_dataset(arguments, message):
         ks.data.RankingDataset(**{"features": ONES, "labels": np.ones(3), "sizes": [2, 1], **arguments})
 
 
-@pytest.mark.default_stack_only
 @both
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
@@ -406,7 +394,6 @@ def test_bad_arguments(batches, arguments, error, message):
         batches(**{"batch_size": 2, **arguments})
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -506,7 +493,6 @@ def test_padding_of_a_label_without_default_is_no_judgement():
     assert labels[0].tolist() == [*LISTS[0][1].tolist(), *[-1] * 17]
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -532,7 +518,6 @@ def test_labels_that_are_no_number_an_item(spec):
         ks.data.elwc_batches(tf.data.Dataset.from_tensors(b""), None, spec, "label", 2)
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -640,7 +625,6 @@ def learnable(count=60):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_fit_learns_from_batches():
     model = tf.keras.Sequential([tf.keras.Input((None, 3)), *scorer()])
     model.compile(tf.keras.optimizers.Adam(0.03), loss=ks.PlackettLuceLoss())

@@ -11,8 +11,6 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 INF = np.inf
 RNG = np.random.default_rng(11)
 TABLE = RNG.normal(size=(5, 5))

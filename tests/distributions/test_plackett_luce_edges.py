@@ -11,8 +11,6 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 INF = np.inf
 SCORES = np.random.default_rng(6).normal(size=(2, 3, 4))
 MASK = np.random.default_rng(1).random(size=(2, 3, 4)) < 0.7

@@ -14,8 +14,6 @@ from tensorflow_probability import distributions as tfd
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 INF = np.inf
 RNG = np.random.default_rng(9)
 SCORES = RNG.normal(size=(2, 5))

@@ -25,7 +25,6 @@ def truth(k=2, tau=1.5, queries=QUERIES, candidates=CANDIDATES, **options):
     )
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
 def test_value(distance, method):
@@ -33,7 +32,6 @@ def test_value(distance, method):
     np.testing.assert_allclose(layer([QUERIES, CANDIDATES]), truth(kind=distance, method=method), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.default_stack_only
 def test_it_sums_to_k_and_is_hard_when_cold():
     found = ks.DkNNLayer(3, 1e-6)([QUERIES, CANDIDATES]).numpy()
     distances = np.sum((QUERIES[:, :, None] - CANDIDATES[:, None]) ** 2, axis=-1)

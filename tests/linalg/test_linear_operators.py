@@ -10,7 +10,6 @@ from tensorflow.python.ops.linalg import linear_operator_test_util as harness
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(17)
 SCORES = RNG.normal(size=(2, 3, 5))
 MASK = RNG.random(size=(2, 3, 5)) < 0.7

@@ -42,7 +42,6 @@ def truth(labels=LABELS, embeddings=EMBEDDINGS, *, k=3, tau=2.0, distance="squar
     return neighbor_oracles.dknn(labels, embeddings, k, tau, kind=distance, **options)
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(("k", "tau"), [(1, 0.5), (3, 2.0)])
 @every_option
 def test_value(options, k, tau):
@@ -51,7 +50,6 @@ def test_value(options, k, tau):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @every_option
 def test_gradient(options):
     check_gradients(loss_of(**options), EMBEDDINGS)
@@ -80,7 +78,6 @@ def test_modes(options, mode):
     assert np.abs(found[0]).max() > 1e-4
 
 
-@pytest.mark.default_stack_only
 def test_far_from_0_no_digits_are_lost():
     near = EMBEDDINGS.astype("float32").round(3)
     far = near + np.float32(1000)
@@ -93,7 +90,6 @@ def test_labels_as_columns_and_as_one_hot():
         np.testing.assert_allclose(each_query(labels), wanted, rtol=1e-12)
 
 
-@pytest.mark.default_stack_only
 def test_rows_may_be_shares_of_classes():
     shares = np.random.default_rng(1).dirichlet([1.0, 1.0, 1.0], size=8)
     np.testing.assert_allclose(each_query(shares), truth(shares), rtol=1e-10)
@@ -145,7 +141,6 @@ def test_a_query_without_a_right_candidate_costs_nothing(objective):
     np.testing.assert_array_equal(only, np.zeros_like(only))
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("distance", ["euclidean", "cosine", "squared_euclidean"])
 def test_equal_and_zero_embeddings_have_finite_gradients(distance):
     embeddings = np.float32([[1, 2], [1, 2], [0, 0], [0, 0], [3, 1]])
@@ -172,7 +167,6 @@ def noisy(k=1, tau=1e-4, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_cold_samples_choose_the_first_as_plackett_luce_does():
     chances = np.exp([[-neighbor_oracles.distance(a, b) for b in EMBEDDINGS] for a in EMBEDDINGS])
     np.fill_diagonal(chances, 0)

@@ -91,7 +91,6 @@ def test_value_and_gradient(mode):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_unknown_sizes_of_targets_and_predictions():
     float_spec = tf.TensorSpec([None, None, None], tf.float64)
     run = tf.function(

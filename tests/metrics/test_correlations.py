@@ -94,7 +94,6 @@ def test_long_lists(metric, mode, rng):
     assert float(own.result()) == pytest.approx(expected(labels, scores, metric=metric), rel=1e-6)
 
 
-@pytest.mark.default_stack_only
 @metrics
 def test_lists_of_30000_items_need_no_matrix(metric, rng):
     labels = rng.normal(size=(1, 30_000)).astype("float32") ** 2

@@ -9,8 +9,6 @@ import tensorflow as tf
 import keras_softsort as ks
 from keras_softsort.ops.core.tracing import lowering_for
 
-pytestmark = pytest.mark.default_stack_only
-
 SCORES = np.random.default_rng(0).normal(size=(8, 32)).astype("float32")
 LABELS = np.random.default_rng(1).integers(0, 4, size=(8, 32)).astype("float32")
 OPERATORS = {

@@ -15,10 +15,9 @@ from keras_softsort.losses._base import Temperature
 from keras_softsort.ops.sorting import dispatch
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
-pytestmark = [
-    pytest.mark.default_stack_only,
-    pytest.mark.skipif(VERSION < (2, 20), reason="TensorFlow lowers for devices that are not there from 2.20 on"),
-]
+pytestmark = pytest.mark.skipif(
+    VERSION < (2, 20), reason="TensorFlow lowers for devices that are not there from 2.20 on"
+)
 
 
 def lowered(function, *tensors):

@@ -10,8 +10,6 @@ from support.gradients import tape_gradients
 import keras_softsort as ks
 from keras_softsort.ops.core import order, tracing
 
-pytestmark = pytest.mark.default_stack_only
-
 ONE_OF_EACH = {each.name: each for each in reversed(operators.OPERATIONS) if each.name in ks.ops.__all__}
 OPERATIONS = [
     pytest.param(each, marks=[] if ONE_OF_EACH.get(each.name) is each else [pytest.mark.nightly])

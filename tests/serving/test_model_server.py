@@ -72,7 +72,6 @@ def predict(channel, signature, inputs):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("signature", WARMUP)
 def test_request_over_grpc(channel, signature):
     request = request_for(signature)

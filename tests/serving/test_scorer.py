@@ -140,7 +140,6 @@ print(json.dumps([scores.tolist() for scores in Scorer(sys.argv[1]).score(lists)
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_neither_keras_nor_a_layer_is_needed(plain):
     package = scorer_module.__file__.rpartition("/serving/")[0]
     found = json_from(WITHOUT_KERAS, plain, package)

@@ -22,7 +22,6 @@ sklearn = pytest.importorskip("sklearn")
 importlib.import_module("sklearn.model_selection")
 
 SETTINGS = {"num_leaves": 7, "min_data_in_leaf": 5, "verbose": -1, "num_threads": 1, "seed": 0}
-default_stack_only = pytest.mark.default_stack_only
 
 
 def flat_lists(seed, count=40, largest=20, features=6):
@@ -166,7 +165,6 @@ def test_list_mle_keeps_its_derivatives_at_any_range_of_scores():
 
 
 @pytest.mark.slow
-@default_stack_only
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_trees_are_those_of_lambdarank(seed, weighted):
@@ -335,7 +333,6 @@ def test_ranker_of_rows_with_ids_that_do_not_ascend(monkeypatch):
     assert found == [[3, 1, 2], [1], [2, 1]]
 
 
-@default_stack_only
 def test_grid_search_by_query():
     x, labels, sizes = flat_lists(0)
     queries = np.repeat(np.arange(len(sizes))[::-1], sizes)
@@ -355,7 +352,6 @@ def test_grid_search_by_query():
     [{"boosting": "dart"}, {"data_sample_strategy": "goss"}, {"bagging_fraction": 0.5, "bagging_freq": 1}],
     ids=["dart", "goss", "bagging"],
 )
-@default_stack_only
 def test_ways_of_boosting(params):
     booster = lightgbm.train({**SETTINGS, "objective": ndcg_objective(), **params}, dataset(), 5)
     x, labels, sizes = flat_lists(0)
@@ -365,7 +361,6 @@ def test_ways_of_boosting(params):
     assert learned > nothing + 0.05
 
 
-@default_stack_only
 def test_bagging_by_query_is_an_error_because_lightgbm_learns_nothing():
     params = {**SETTINGS, "bagging_fraction": 0.5, "bagging_freq": 1, "bagging_by_query": True}
     with pytest.raises(ValueError, match="bagging_by_query must be False"):
@@ -379,7 +374,6 @@ def test_bagging_by_query_is_an_error_because_lightgbm_learns_nothing():
     assert np.ptp(booster.predict(flat_lists(0)[0])) < 1e-6
 
 
-@default_stack_only
 def test_cross_validation_by_query():
     params = {**SETTINGS, "objective": ndcg_objective(), "metric": "ndcg", "eval_at": [5]}
     found = lightgbm.cv(params, dataset(), 3, nfold=3, feval=trees.metric("spearman"))
@@ -390,7 +384,6 @@ def test_cross_validation_by_query():
     }
 
 
-@default_stack_only
 def test_early_stopping_by_spearman():
     train = dataset()
     valid = dataset(7).set_reference(train)
@@ -408,7 +401,6 @@ def test_early_stopping_by_spearman():
     assert abs(booster.best_score["valid_0"]["spearman"] - expected) < 1e-6
 
 
-@default_stack_only
 def test_saved_models_load_without_the_objective(tmp_path):
     booster = lightgbm.train({**SETTINGS, "objective": ndcg_objective()}, dataset(), 3)
     booster.save_model(tmp_path / "model.txt")
@@ -427,7 +419,6 @@ def matrix(seed=0, by="group", weights=None):
     return xgboost.DMatrix(x, labels, weight=weights, **groups)
 
 
-@default_stack_only
 def test_xgboost_by_sizes_and_by_query_ids():
     x = flat_lists(0)[0]
     by_sizes, by_ids = (
@@ -447,7 +438,6 @@ def test_xgboost_weighs_lists():
         np.testing.assert_allclose(each, other, rtol=1e-5)
 
 
-@default_stack_only
 def test_early_stopping_of_xgboost_by_spearman():
     stop = xgboost.callback.EarlyStopping(rounds=3, maximize=True, metric_name="spearman", data_name="valid")
     booster = xgboost.train(
@@ -463,7 +453,6 @@ def test_early_stopping_of_xgboost_by_spearman():
     assert booster.best_iteration < 99
 
 
-@default_stack_only
 def test_the_estimator_of_xgboost_refuses_functions():
     x, labels, sizes = flat_lists(0)
     with pytest.raises(ValueError, match="custom objective"):
@@ -526,7 +515,6 @@ def test_bad_arguments(call, error, message):
         call()
 
 
-@default_stack_only
 def test_data_sets_without_groups():
     x, labels, _ = flat_lists(0)
     with pytest.raises(ValueError, match="group must be given"):
@@ -579,7 +567,6 @@ def test_options_of_a_metric():
         assert found != pytest.approx(trees.metric("ndcg", 2)(labels, scores, None, [4])[1])
 
 
-@default_stack_only
 def test_metrics_equal_those_of_the_libraries():
     """Also where predictions are tied, as they are in the first rounds, and for lists without relevant rows."""
     x, labels, sizes = flat_lists(3)

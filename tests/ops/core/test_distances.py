@@ -7,7 +7,6 @@ import tensorflow as tf
 from keras_softsort import ops
 from keras_softsort.ops.core.distances import pairwise_distances
 
-pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(3)
 FAR = (RNG.normal(size=(5, 3)) + 1000).astype("f")
 PADDED = np.concatenate([FAR, np.zeros((12, 3), "f")])

@@ -8,7 +8,6 @@ from keras_softsort import ops
 from keras_softsort.ops.core import numbers, tracing
 from keras_softsort.ops.core.distances import pairwise_distances
 
-pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(2, 7, 16)).astype("f"), RNG.normal(size=(2, 5, 16)).astype("f")
 LOST_BITS = {"gpu": 13, "tpu": 16}

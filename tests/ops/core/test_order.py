@@ -9,8 +9,6 @@ from keras_softsort.ops.core import order
 from keras_softsort.ops.core.order import descending
 from keras_softsort.ops.core.tracing import lowering_for
 
-pytestmark = pytest.mark.default_stack_only
-
 INF = np.inf
 KEYS = np.float32(
     [

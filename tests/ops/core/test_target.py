@@ -8,8 +8,6 @@ import pytest
 
 from keras_softsort.ops.core import tracing
 
-pytestmark = pytest.mark.default_stack_only
-
 PACKAGE = Path(importlib.util.find_spec("keras_softsort").origin).parent
 # A question, and all modules that call it. Each other one gets the answer of one of these, or needs none.
 ASKERS = {

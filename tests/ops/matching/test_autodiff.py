@@ -8,7 +8,7 @@ from support.cases import collect
 
 import keras_softsort as ks
 
-pytestmark = [pytest.mark.default_stack_only, pytest.mark.traced_eagerly]
+pytestmark = pytest.mark.traced_eagerly
 
 RNG = np.random.default_rng(0)
 # Two matrices, each with its own temperature.

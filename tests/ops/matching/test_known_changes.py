@@ -10,7 +10,7 @@ from support.gradients import tape_gradients
 import keras_softsort as ks
 from keras_softsort import ops
 
-pytestmark = [pytest.mark.default_stack_only, pytest.mark.traced_eagerly]
+pytestmark = pytest.mark.traced_eagerly
 
 RNG = np.random.default_rng(8)
 LINE = np.arange(50, dtype="float32")[:, np.newaxis]

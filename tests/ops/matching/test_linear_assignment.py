@@ -14,8 +14,6 @@ from keras_softsort.ops import linear_assignment
 from keras_softsort.ops.core.tracing import lowering_for
 from keras_softsort.ops.matching._assignment import MAX_BIDDERS
 
-pytestmark = pytest.mark.default_stack_only
-
 # Traced once for all shapes; XLA compiles anew for each, so it gets few of them.
 MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]
 any_shape = tf.function(linear_assignment, input_signature=MATRICES)

@@ -8,8 +8,6 @@ from support.cases.matching.match import KINDS
 
 from keras_softsort.ops import match
 
-pytestmark = pytest.mark.default_stack_only
-
 # Traced once for all shapes.
 MATRICES = [tf.TensorSpec([None, None, None], tf.float64)]
 any_shape = tf.function(match, input_signature=MATRICES)

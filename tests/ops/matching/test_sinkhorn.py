@@ -15,8 +15,6 @@ from support.tolerances import TOLERANCES
 from keras_softsort import ops
 from keras_softsort.ops.matching import _sinkhorn_steps
 
-pytestmark = pytest.mark.default_stack_only
-
 SQUARE, _ = INPUTS["square"]
 TAU_SHAPES = [(2, 3, 1), (2, 1), (2, 3), (3,), (1, 1)]
 EVERY_INPUT = pytest.mark.parametrize("kind", INPUTS)

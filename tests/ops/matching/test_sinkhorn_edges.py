@@ -9,8 +9,6 @@ from support.oracles import matching as oracles
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
-
 INF = np.inf
 RNG = np.random.default_rng(8)
 sinkhorn = ops.sinkhorn

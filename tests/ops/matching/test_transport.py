@@ -11,8 +11,6 @@ from support.oracles import matching as oracles
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
-
 RNG = np.random.default_rng(5)
 # A problem that POT 0.9.7 and ott-jax 0.6.0 have solved too.
 A, B = np.array([1, 2, 3, 4]) / 10, np.array([5, 4, 3, 2, 1]) / 15

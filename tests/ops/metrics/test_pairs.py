@@ -10,8 +10,6 @@ import keras_softsort as ks
 from keras_softsort.ops.core.tracing import lowering_for
 from keras_softsort.ops.metrics._pairs import concordant_pairs, untied_pairs, weight_of_inversions
 
-pytestmark = pytest.mark.default_stack_only
-
 RNG = np.random.default_rng(0)
 FIRST, SECOND = RNG.integers(0, 5, (2, 40, 9)).astype("float32")
 FIRST[0], SECOND[1] = 1, 2

@@ -9,7 +9,6 @@ from support.oracles import neighbors as oracles
 from keras_softsort import ops
 from keras_softsort.ops.neighbors import _exact
 
-pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(3)
 REFERENCES, QUERIES = RNG.normal(size=(40, 3)), RNG.normal(size=(6, 3))
 LABELS = RNG.integers(0, 4, size=40)

@@ -10,7 +10,6 @@ from support.oracles import retrieval as oracles
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
 RNG = np.random.default_rng(3)
 SIZE = 9
 EMBEDDINGS, LABELS = RNG.normal(size=(SIZE, 3)), np.array([0, 1, 0, 1, 0, 2, 0, 1, 0])

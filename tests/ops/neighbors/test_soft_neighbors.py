@@ -48,7 +48,6 @@ def test_membership(mode):
         np.testing.assert_allclose(gradient, slopes, rtol=RTOL, atol=ATOL)
 
 
-@pytest.mark.default_stack_only
 def test_options_and_a_temperature_per_query():
     tau = np.array([[0.5, 1.0, 2.0], [3.0, 0.7, 1.5]])
     options = {"method": "soft_sort", "power": 2.0}
@@ -97,7 +96,6 @@ def test_dknn_loss(num_queries, objective):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_gradient_of_dknn_loss():
     check_gradients(lambda e: ks.ops.dknn_loss(e, LABELS, 3, 2.0, distance="cityblock"), EMBEDDINGS)
 

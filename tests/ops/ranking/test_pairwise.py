@@ -9,8 +9,6 @@ from support.gradients import fixed_weights
 import keras_softsort as ks
 from keras_softsort.ops.ranking import pairs
 
-pytestmark = pytest.mark.default_stack_only
-
 RANDOM = np.random.default_rng(5)
 # The sizes of short lists, which are one tile, and of long ones, which are cut into tiles of blocks: 5 of 31 items with
 # padding at the end, and in a batch of many lists 9 of 22.

@@ -16,8 +16,6 @@ from support.tolerances import TOLERANCES
 from keras_softsort import ops
 from keras_softsort.ops.core import gumbel_noise, tracing
 
-pytestmark = pytest.mark.default_stack_only
-
 LOGITS = np.random.default_rng(5).normal(size=(3, 5))
 SEED = tf.constant([3, 5])
 TAU = 0.6

@@ -13,8 +13,6 @@ from support.oracles import subsets as subset_oracles
 from keras_softsort import ops
 from keras_softsort.ops.core import gumbel_noise
 
-pytestmark = pytest.mark.default_stack_only
-
 LOGITS = np.random.default_rng(5).normal(size=(3, 6))
 TAU = np.array([0.2, 1.0, 5.0])
 

@@ -7,8 +7,6 @@ import tensorflow as tf
 from keras_softsort.ops.sorting._dense.above_below import sorted_items
 from keras_softsort.ops.sorting._ordering import flat_lists
 
-pytestmark = pytest.mark.default_stack_only
-
 
 @pytest.mark.parametrize("mask", [None, [[True, True, False, True, True, True, True]]])
 def test_distances_and_their_gradient(mask):

@@ -9,7 +9,7 @@ from support.gradients import fixed_weights, tape_gradients
 
 from keras_softsort import ops
 
-pytestmark = [pytest.mark.default_stack_only, pytest.mark.traced_eagerly]
+pytestmark = pytest.mark.traced_eagerly
 
 # Two lists, each with its own temperature.
 ARRAYS = [np.random.default_rng(0).normal(size=(2, 5)), np.array([0.8, 0.9])]

@@ -12,8 +12,6 @@ from support.gradients import fixed_weights
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 SCORES = np.random.default_rng(4).normal(size=[2, 3, 4])
 MASK = np.random.default_rng(5).uniform(size=SCORES.shape) > 0.2
 TAU = 0.7

@@ -15,8 +15,6 @@ from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.rows import SoftmaxRows
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 
-pytestmark = pytest.mark.default_stack_only
-
 BOTH = pytest.mark.parametrize("op", MATRICES)
 
 

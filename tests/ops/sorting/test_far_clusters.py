@@ -9,8 +9,6 @@ from support.oracles import sorting as oracles
 
 import keras_softsort as ks
 
-pytestmark = pytest.mark.default_stack_only
-
 
 def far_list(kind, size):
     scores = np.random.default_rng(size).normal(size=size)

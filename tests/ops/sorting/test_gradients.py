@@ -11,8 +11,6 @@ from support.oracles import sorting as oracles
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
-
 TIED = np.array([0.5, 2.0, 0.5, -1.0, 2.0, 0.5])
 GROUPS = [[0, 2, 5], [1, 4], [3]]
 

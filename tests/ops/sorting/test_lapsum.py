@@ -63,7 +63,6 @@ def test_value_and_gradient(op, mode):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("op", ["ranks", pytest.param("membership", marks=pytest.mark.nightly)])
 def test_second_derivatives_are_differences_of_gradients(op):
     weights, step = fixed_weights(SCORES.shape), fixed_weights(SCORES.shape, seed=8)
@@ -76,7 +75,6 @@ def test_second_derivatives_are_differences_of_gradients(op):
     check_gradients(directional_derivative, SCORES, TAU, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.default_stack_only
 def test_ranks_at_ties_and_at_low_temperatures():
     scores = np.array([[0.1, 2.3, 0.1, -1.7, 2.3, 0.1, 0.7]])
     for tau in (1e-30, 1e-3, 0.9):
@@ -89,7 +87,6 @@ def test_ranks_at_ties_and_at_low_temperatures():
             np.testing.assert_allclose(found, [[5, 1.5, 5, 7, 1.5, 5, 3]], rtol=1e-6)
 
 
-@pytest.mark.default_stack_only
 def test_gradient_of_a_list_of_ties():
     # The threshold stands on all of them at once.
     value, (gradient, _) = run("membership", np.full([1, 4], 3.0), TAU, weights=np.array([[1.0, 0, 0, 0]]))
@@ -97,7 +94,6 @@ def test_gradient_of_a_list_of_ties():
     np.testing.assert_allclose(gradient, [[0.75 / 2 / TAU, *[-0.25 / 2 / TAU] * 3]])
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("k", [1, 4])
 def test_membership_counts_to_k_and_masked_items_take_what_is_left(k):
     for tau in (1e-30, 0.01, 1.0, 1e30):
@@ -116,7 +112,6 @@ def test_membership_counts_to_k_and_masked_items_take_what_is_left(k):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 def test_in_float16_far_from_zero_and_on_a_long_list():
     scores = (1000 + np.random.default_rng(5).normal(size=[1, 2000])).astype(np.float32)
     tau = np.float64(np.float32(0.1))
@@ -157,7 +152,6 @@ def test_empty_lists_and_one_item():
     np.testing.assert_array_equal(run("membership", [[7.5]], 1.0, k=1)[0], [[1]])
 
 
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("method", METHODS)
 def test_membership_of_the_other_methods_sums_the_first_rows(method):
     found = ops.soft_top_k_membership(tf.constant(SCORES), 2, TAU, method=method, mask=MASK)
@@ -165,7 +159,6 @@ def test_membership_of_the_other_methods_sums_the_first_rows(method):
     np.testing.assert_allclose(found, tf.reduce_sum(weights, axis=1), rtol=1e-12)
 
 
-@pytest.mark.default_stack_only
 def test_the_layer_is_the_operator():
     layer = ks.SoftTopKLayer(2, tau=TAU, method="lapsum", returns="membership")
     wanted = [truth.lapsum_membership(x, TAU, 2) for x in SCORES]
@@ -190,7 +183,6 @@ def test_errors():
 
 
 @BOTH
-@pytest.mark.default_stack_only
 def test_short_lists_take_all_pairs_with_the_results_of_long_ones(op, monkeypatch):
     scores = np.concatenate([SCORES, [[2.0, 2.0, -1e3, 1e3, 2.0, 0.5], [0.1] * 6]])
     mask = np.concatenate([MASK, [[True] * 6, [True, True, False, True, True, True]]])
@@ -203,7 +195,6 @@ def test_short_lists_take_all_pairs_with_the_results_of_long_ones(op, monkeypatc
 
 
 @BOTH
-@pytest.mark.default_stack_only
 def test_short_lists_take_no_float64(op):
     def dtypes(size):
         function = tf.function(lambda s: OPS[op][0](s, TAU, mask=s > -1), autograph=False)

@@ -15,7 +15,6 @@ from keras_softsort.ops.sorting._matrix_free.neural_sort import neural_sort_band
 from keras_softsort.ops.sorting._matrix_free.products import MatrixFree
 from keras_softsort.ops.sorting.methods import sort_arguments
 
-pytestmark = pytest.mark.default_stack_only
 # Two whole blocks and a part.
 SIZE = 2 * BLOCK + 22
 METHODS = ["neural_sort", "soft_sort"]

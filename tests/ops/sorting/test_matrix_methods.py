@@ -12,8 +12,6 @@ from keras_softsort import ops
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting.methods import Method
 
-pytestmark = pytest.mark.default_stack_only
-
 # By operator, options other than the method.
 OPERATORS = {
     "soft_rank": {"direction": "ASCENDING"},

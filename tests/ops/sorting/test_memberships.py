@@ -16,8 +16,6 @@ from support.oracles import projection as truth
 from keras_softsort import ops
 from keras_softsort.ops.sorting import methods
 
-pytestmark = pytest.mark.default_stack_only
-
 PROJECTIONS = pytest.mark.parametrize("method", ["projection", "projection_kl"])
 TAU = 0.9
 

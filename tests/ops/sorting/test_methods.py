@@ -17,8 +17,6 @@ from keras_softsort.ops.sorting._dense.rows import SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Ranks
 from keras_softsort.ops.sorting.methods import Method
 
-pytestmark = pytest.mark.default_stack_only
-
 SCORES = tf.constant(models.scores(3, 5))
 USES = collect.by_name("WITH_METHOD")
 # Operators and layers that need more of a method than its ranks.

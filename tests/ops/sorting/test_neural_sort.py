@@ -12,8 +12,6 @@ from support.oracles import sorting as oracles
 import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 
-pytestmark = pytest.mark.default_stack_only
-
 LISTS = {
     "plain": np.random.default_rng(1).normal(size=(3, 9)),
     "tied": np.random.default_rng(2).integers(0, 3, size=(3, 9)) / 2.0,

@@ -10,8 +10,6 @@ from support.oracles import sorting as oracles
 import keras_softsort as ks
 from keras_softsort.ops.sorting import methods
 
-pytestmark = pytest.mark.default_stack_only
-
 
 def outcome(function, shape):
     """The value, and the gradient of its sum with fixed weights."""

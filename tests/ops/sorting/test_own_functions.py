@@ -17,8 +17,6 @@ from keras_softsort import ops
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting.methods import Method
 
-pytestmark = pytest.mark.default_stack_only
-
 OPERATORS = {"ranks": ops.soft_rank, "sorted_scores": ops.soft_values, "membership": ops.soft_top_k_membership}
 
 

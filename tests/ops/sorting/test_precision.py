@@ -10,8 +10,6 @@ from support.oracles import sorting as oracles
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
-
 SIZE = 5000
 # Ends, middle and what lies between, so that both the steep and the flat rows are looked at.
 ROWS = np.unique(np.concatenate([[0, 1, SIZE // 2, SIZE - 2, SIZE - 1], np.arange(7, SIZE, 97)]))

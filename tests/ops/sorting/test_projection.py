@@ -109,7 +109,6 @@ def test_value_and_gradient(kind, method, mode):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize(  # the quadratic values are linear in the scores
     ("kind", "method"),
     [
@@ -146,7 +145,6 @@ def test_pooling_and_merging_find_the_same_blocks(kind, method, tau, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @EVERY
 def test_ranks_lie_in_the_permutahedron(method):
     scores = np.random.default_rng(1).normal(size=[3, 200])
@@ -159,7 +157,6 @@ def test_ranks_lie_in_the_permutahedron(method):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @EVERY
 def test_from_hard_ranks_to_their_mean(method):
     hard = [2.0, 5.0, 3.0, 6.0, 1.0, 4.0]
@@ -171,7 +168,6 @@ def test_from_hard_ranks_to_their_mean(method):
     np.testing.assert_allclose(run("values", method, scores, 1e30, dtype=tf.float32)[0], [[mean] * 6], rtol=1e-6)
 
 
-@pytest.mark.default_stack_only
 @EVERY
 @pytest.mark.parametrize("scale", [1.0, 1e30])
 def test_tied_scores_share_their_ranks(method, scale):
@@ -221,13 +217,11 @@ def test_the_ends(kind, method):
     np.testing.assert_array_equal(one, [[1.0 if kind == "ranks" else 7.5]])
 
 
-@pytest.mark.default_stack_only
 def test_no_lists():
     for op, method in ((ops.soft_rank, "projection_kl"), (ops.soft_values, "projection")):
         assert op(tf.zeros([0, 3]), method=method).shape == (0, 3)
 
 
-@pytest.mark.default_stack_only
 @BOTH
 @EVERY
 def test_a_list_that_is_no_number_poisons_itself_alone(kind, method):
@@ -241,7 +235,6 @@ def test_a_list_that_is_no_number_poisons_itself_alone(kind, method):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @BOTH
 def test_float32_keeps_its_digits_on_long_lists_and_far_from_zero(kind):
     scores = (1000 + np.random.default_rng(5).normal(size=[1, 2000])).astype(np.float32)
@@ -252,7 +245,6 @@ def test_float32_keeps_its_digits_on_long_lists_and_far_from_zero(kind):
         np.testing.assert_allclose(found, wanted(kind, "projection", scores, rounded), rtol=0, atol=atol)
 
 
-@pytest.mark.default_stack_only
 @BOTH
 @EVERY
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
@@ -264,7 +256,6 @@ def test_half_in_half_out_computed_in_float32(kind, method, dtype):
     np.testing.assert_array_equal(found, tf.cast(tf.cast(exact, tf.float32), dtype))
 
 
-@pytest.mark.default_stack_only
 def test_spearman_loss_by_projection():
     labels = np.array([[3.0, 1.0, 2.0, 0.0, 4.0, 5.0]])
     for method in METHODS:

@@ -34,7 +34,6 @@ def _lists(size):
 
 
 @pytest.mark.slow
-@pytest.mark.default_stack_only
 @pytest.mark.parametrize("kind", OPERATORS)
 def test_entropic_projections_are_pooled_right(kind):
     run = _run(kind, "projection_kl", tf.float64, traced=True)  # which is quicker for this many lists
@@ -54,7 +53,6 @@ def test_entropic_projections_are_pooled_right(kind):
                 np.testing.assert_allclose(d_tau / largest, of_tau.sum() / largest, atol=1e-6, err_msg=note)
 
 
-@pytest.mark.default_stack_only
 def test_values_do_not_saturate():
     scores, tau = tf.constant([100000.46, -0.33], tf.float64), tf.constant(0.01, tf.float64)
     found, (_, d_tau) = tape_gradients(

@@ -12,8 +12,6 @@ from support.cases.op_case import MATRICES
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
-
 settings.register_profile("ops", max_examples=30, deadline=None, derandomize=True, database=None)
 EXAMPLES = settings(settings.get_profile("ops"), suppress_health_check=[HealthCheck.too_slow])
 

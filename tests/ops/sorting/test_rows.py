@@ -7,8 +7,6 @@ import tensorflow as tf
 from keras_softsort.ops.sorting._dense.rows import SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Ranks, flat_lists
 
-pytestmark = pytest.mark.default_stack_only
-
 
 @pytest.mark.parametrize("mask", [None, [[True, True, False]]])
 def test_logits_may_be_infinite(mask):

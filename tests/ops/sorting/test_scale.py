@@ -12,8 +12,6 @@ import keras_softsort as ks
 from keras_softsort import ops
 from keras_softsort.ops.sorting import methods
 
-pytestmark = pytest.mark.default_stack_only
-
 METHODS = {capability: methods.names(capability) for capability in methods.CAPABILITIES}
 # Operators whose result has no unit: divided scores give an equal result.
 OPERATORS = {

@@ -12,8 +12,6 @@ from support.tolerances import TOLERANCES
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
-
 
 def assert_close(found, wanted, dtype):
     tolerance = TOLERANCES[dtype]
