@@ -29,6 +29,14 @@ def fit(model, schedule, epochs=3, rate=0.1, more=(), **options):
     return model.fit(x, y, epochs=epochs, batch_size=2, verbose=0, callbacks=[schedule, *more], shuffle=False)
 
 
+def begin(model, schedule):
+    """What `fit` calls before its first batch."""
+    schedule.set_model(model)
+    schedule.on_train_begin()
+    schedule.on_epoch_begin(0)
+    schedule.on_train_batch_begin(0)
+
+
 def sorter(**arguments):
     layer = ks.NeuralSortLayer(tau=3.0, **arguments)
     return models.features_model("functional", layer), layer
@@ -125,7 +133,7 @@ def two_sorters():
 )
 def test_sets_the_chosen_layers(choose, expected):
     model, first, second = two_sorters()
-    fit(model, ks.TauSchedule(lambda epoch: 0.5, targets=choose(first, second)), epochs=1)
+    begin(model, ks.TauSchedule(lambda epoch: 0.5, targets=choose(first, second)))
     assert (float(first.tau), float(second.tau)) == expected
 
 
@@ -154,7 +162,7 @@ def test_reaches_nested_layers(nest, targets):
     dense, squeeze = models.head()[1:]  # no Masking, which a model inside a model need not support
     inputs = keras.Input((None, 3))
     model = keras.Model(inputs, nest(layer)(squeeze(dense(inputs))))
-    fit(model, ks.TauSchedule(lambda epoch: 0.25, targets=targets), epochs=1)
+    begin(model, ks.TauSchedule(lambda epoch: 0.25, targets=targets))
     assert float(layer.tau) == 0.25
 
 
@@ -203,7 +211,7 @@ def test_unknown_frequency():
 def test_tau_must_be_positive_and_finite(tau, frequency):
     model, layer = sorter()
     with pytest.raises(ValueError, match=rf"positive, finite tau, got {tau!r} at {frequency} 0"):
-        fit(model, ks.TauSchedule(lambda step: tau, frequency=frequency))
+        begin(model, ks.TauSchedule(lambda step: tau, frequency=frequency))
     assert float(layer.tau) == 3.0
 
 
@@ -213,7 +221,7 @@ def test_schedule_must_return_a_number(value, frequency):
     model, layer = sorter()
     shown = re.escape(repr(value))
     with pytest.raises(TypeError, match=rf"schedule must return a number, got {shown} at {frequency} 0"):
-        fit(model, ks.TauSchedule(lambda step: value, frequency=frequency))
+        begin(model, ks.TauSchedule(lambda step: value, frequency=frequency))
     assert float(layer.tau) == 3.0
 
 
@@ -222,7 +230,7 @@ def test_schedule_must_return_a_number(value, frequency):
 )
 def test_schedule_may_return_any_number(convert):
     model, layer = sorter()
-    fit(model, ks.TauSchedule(lambda step: convert(0.5)), epochs=1)
+    begin(model, ks.TauSchedule(lambda step: convert(0.5)))
     assert float(layer.tau) == float(convert(0.5))
 
 
@@ -245,14 +253,14 @@ def test_targets_that_cannot_be_set(targets, message):
     outputs = keras.layers.Dense(1, name="plain")(inputs)
     model = keras.Model(inputs, ks.NeuralSortLayer()(models.Squeeze()(outputs)))
     with pytest.raises(ValueError, match=message):
-        fit(model, ks.TauSchedule(lambda epoch: 1.0, targets=targets))
+        begin(model, ks.TauSchedule(lambda epoch: 1.0, targets=targets))
 
 
 def test_model_without_a_temperature():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3)])
     model.compile("sgd", loss="mse")
     with pytest.raises(ValueError, match="found no layer and no loss of the model with a temperature to set"):
-        model.fit(np.ones((2, 3)), np.ones((2, 3)), verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 1.0)])
+        begin(model, ks.TauSchedule(lambda epoch: 1.0))
 
 
 def compiled(loss, outputs=2, **options):
@@ -302,26 +310,22 @@ def nested_losses():
     yield "some", {"a": first, "b": "mse"}, [first]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "found"), [pytest.param(*each, id=name) for name, *each in nested_losses()])
 def test_finds_losses(loss, found):
-    model = compiled(loss)
-    model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 0.5)])
+    begin(compiled(loss), ks.TauSchedule(lambda epoch: 0.5))
     assert [each.tau for each in found] == [0.5] * len(found)
 
 
-@pytest.mark.slow
 def test_sets_the_chosen_losses():
     first, second = spearman(name="first"), spearman(name="second")
     model = compiled({"a": first, "b": second})
     for targets in (["second"], [second]):
         second.tau = 3.0
-        schedule = ks.TauSchedule(lambda epoch: 0.5, targets=targets)
-        model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[schedule])
+        begin(model, ks.TauSchedule(lambda epoch: 0.5, targets=targets))
         assert (first.tau, second.tau) == (3.0, 0.5)
     schedule = ks.TauSchedule(lambda epoch: 0.5, targets=[ks.MeanSquaredLoss()])
     with pytest.raises(ValueError, match=r"temperature to set, got MeanSquaredLoss\(\), which has none"):
-        model.fit(X, {"a": Y, "b": Y}, verbose=0, callbacks=[schedule])
+        begin(model, schedule)
 
 
 def test_a_loss_whose_tau_is_none_has_no_temperature_to_set():
@@ -332,18 +336,16 @@ def test_a_loss_whose_tau_is_none_has_no_temperature_to_set():
     loss = OptionalTau()
     for targets, message in ((None, "found no layer and no loss"), ([loss], "which has none")):
         schedule = ks.TauSchedule(lambda epoch: 0.5, targets=targets)
-        schedule.set_model(compiled(loss, 1))
         with pytest.raises(ValueError, match=message):
-            schedule.on_train_begin()
+            begin(compiled(loss, 1), schedule)
     assert loss.tau is None
 
 
-@pytest.mark.slow
 def test_layers_and_losses_together():
     layer, loss = ks.SoftRankLayer(tau=3.0), spearman()
     model = models.features_model("functional", layer)
     model.compile("sgd", loss=loss)
-    model.fit(*models.features(), verbose=0, callbacks=[ks.TauSchedule(lambda epoch: 0.5)])
+    begin(model, ks.TauSchedule(lambda epoch: 0.5))
     assert (float(layer.tau), loss.tau) == (0.5, 0.5)
 
 
