@@ -122,26 +122,28 @@ def test_what_is_no_number_spoils_its_own_list_alone(where, what):
     np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), np.arange(4) == 1)
 
 
-@pytest.mark.parametrize(("spread", "k"), [(0.0, None), (1.0, None), (1.0, 3), (30.0, 3), (1e9, None)])
-def test_compared_pairs_give_the_values_of_orders(spread, k):
+@pytest.mark.parametrize("k", [None, 3])
+def test_compared_pairs_give_the_values_of_orders(k):
     generator = np.random.default_rng(0)
-    scores = np.float32(spread * generator.normal(size=(6, 9)))
+    scores = np.float32(generator.normal(size=(6, 9)))
     labels = np.float32(generator.integers(-1, 4, (6, 9)))
     labels[1] = -1
     weights = np.float32(generator.random((6, 9)))
 
-    def found():
+    def found(given):
         with tf.GradientTape() as tape:
-            tape.watch(given := tf.constant(scores))
+            tape.watch(given)
             loss = ks.ops.pl_rank_loss(given, labels, seed=[1, 2], k=k, mask=labels >= 0, weights=weights)
         return loss, tape.gradient(loss, given)
 
-    results = {}
+    traced = {}
     for name in ("cpu", "tpu"):
         with lowering_for(name):
-            results[name] = tf.function(found)()
-    for by_order, by_pairs in zip(results["cpu"], results["tpu"], strict=True):
-        np.testing.assert_allclose(by_pairs, by_order, rtol=1e-5, atol=1e-6)
+            traced[name] = tf.function(found).get_concrete_function(tf.TensorSpec(scores.shape))
+    for spread in (0.0, 1.0, 30.0, 1e9):
+        given = tf.constant(np.float32(spread) * scores)
+        for by_order, by_pairs in zip(traced["cpu"](given), traced["tpu"](given), strict=True):
+            np.testing.assert_allclose(by_pairs, by_order, rtol=1e-5, atol=1e-6, err_msg=f"spread {spread}")
 
 
 @pytest.mark.slow

@@ -105,21 +105,21 @@ def test_nothing_relevant_costs_nothing(case):
         np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)), err_msg=message)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e30])
 @pytest.mark.parametrize("tau", [1e-30, 1.0, 1e6])
 @pytest.mark.parametrize("cls", WITH_TAU)
-def test_scores_and_temperatures_of_any_size(cls, tau, scale):
+def test_scores_and_temperatures_of_any_size(cls, tau):
     """They are finite where the powers with which the oracle grows are within float32."""
-    arguments = {**few(cls), "tau": tau}
-    value, gradient = value_and_gradient(cls, np.float32(LABELS), np.float32(scale * SCORES), **arguments)
-    growth, limit = LOSSES[cls].facts.growth, 1e37
-    assert not np.isnan(value).any(), f"{rules.SIZES} Got the losses {value}"
-    assert np.isfinite(value).all() or (scale / tau) ** growth > limit, (
-        f"{rules.SIZES} Got the losses {value}, and the oracle grows with the power {growth} of scores"
-    )
-    assert np.isfinite(gradient).all() or (scale / tau) ** max(growth - 1, 0) / tau > limit, (
-        f"{rules.SIZES} Got the gradient {gradient}"
-    )
+    scales, growth, limit = (1e-6, 1e4, 1e30), LOSSES[cls].facts.growth, 1e37
+    labels, scores = np.float32([LABELS] * 3), np.float32([scale * SCORES for scale in scales])
+    found = value_and_gradient(cls, labels.reshape(-1, 5), scores.reshape(-1, 5), **{**few(cls), "tau": tau})
+    for scale, value, gradient in zip(scales, *(np.split(each, 3) for each in found), strict=True):
+        assert not np.isnan(value).any(), f"{rules.SIZES} Got the losses {value}"
+        assert np.isfinite(value).all() or (scale / tau) ** growth > limit, (
+            f"{rules.SIZES} Got the losses {value}, and the oracle grows with the power {growth} of scores"
+        )
+        assert np.isfinite(gradient).all() or (scale / tau) ** max(growth - 1, 0) / tau > limit, (
+            f"{rules.SIZES} Got the gradient {gradient}"
+        )
 
 
 @pytest.mark.parametrize("tau", [1e-30, 1.0])

@@ -1,5 +1,7 @@
 """`SetLoss` of boxes and classes: value and gradient by hand, masks, edges, normalization, and training with it."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -281,9 +283,13 @@ def test_a_mask_of_keras_does_not_allow_weights_of_items():
         ks.SetLoss(cases.squared_distances, cases.squared_errors)(np.zeros([2, 3]), p, np.ones([2, 3]))
 
 
-@pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", models.NO_REDUCTION, "mean_with_sample_weight"])
-@pytest.mark.parametrize("normalization", ["batch", "set", "none"])
-@pytest.mark.parametrize("layer_axis", [0, 1])
+REDUCTIONS = ["sum_over_batch_size", "sum", models.NO_REDUCTION, "mean_with_sample_weight"]
+
+
+@pytest.mark.parametrize(
+    ("layer_axis", "normalization", "reduction"),
+    [(1, "batch", "sum"), *itertools.product([0], ["batch", "set", "none"], REDUCTIONS)],
+)
 def test_layers_are_added_up(layer_axis, normalization, reduction):
     targets, layers, stacked = in_layers(layer_axis)
     weights = np.array([1.0, 0.5, 2.0, 1.5])

@@ -22,7 +22,7 @@ OURS = {
 }
 
 
-def judged_runs(queries=40, seed=0):
+def judged_runs(queries=15, seed=0):
     """Judgments and runs of trec_eval. Each query has a relevant document, and most runs miss some of them.
 
     Queries have more than 5 documents: trec_eval divides P_5 by 5 if there are fewer, and `Precision` by their number.

@@ -85,14 +85,19 @@ def test_few_possible_pairs(n, m, share):
 def test_a_least_score_is_that_of_lap(n, m, mode):
     """Pairs are only made where they add to the sum of what they have above it, not cut off afterwards."""
     lap = pytest.importorskip("lap")
-    run = linear_assignment
-    if mode != "eager":
-        run = tf.function(linear_assignment, jit_compile=True if mode == "xla" else None, autograph=False)
+    traced = tf.function(
+        lambda scores, least: linear_assignment(scores, min_score=least),
+        jit_compile=True if mode == "xla" else None,
+        autograph=False,
+    )
     for dtype in ("float32", "float64"):
         costs = RANDOM.normal(size=(8, n, m)).astype(dtype) + 3
         costs[RANDOM.random(costs.shape) > 0.7] = np.inf
         for limit in (-1.0, 2.5, 3.0, 30.0):
-            found = run(-costs, min_score=-limit).numpy()
+            if mode == "eager":
+                found = linear_assignment(-costs, min_score=-limit).numpy()
+            else:
+                found = traced(-costs, tf.constant(-limit, dtype)).numpy()
             for cost, columns in zip(costs.astype(float), found, strict=True):
                 dear = np.where(np.isfinite(cost), cost, 1e6)
                 _, theirs, _ = lap.lapjv(dear, extend_cost=True, cost_limit=limit)
