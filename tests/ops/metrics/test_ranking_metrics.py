@@ -63,7 +63,7 @@ def expected(name, scores, labels, mask, weights, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_values(name):
-    scores, labels, mask, weights = lists(name)
+    scores, labels, mask, weights = lists(name, count=12)
     for options in choices(name):
         for each in ((mask, weights), (mask, None), (None, weights), (None, None)):
             found = getattr(ks.ops, name)(tf.constant(scores), labels, mask=each[0], weights=each[1], **options)
@@ -74,7 +74,7 @@ def test_values(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_items_that_were_not_retrieved(name):
     """They have the score -inf. They take no rank, and count among the relevant ones."""
-    scores, labels, mask, weights = lists(name)
+    scores, labels, mask, weights = lists(name, count=8)
     scores[scores == 0] = -np.inf
     scores[3] = -np.inf
     for options in choices(name):

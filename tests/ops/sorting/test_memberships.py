@@ -128,6 +128,7 @@ def test_a_number_k_per_list(method, hard):
     np.testing.assert_allclose(same, ops.soft_top_k_membership(scores, 2, **options), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", MATRICES)
 def test_one_k_for_all_lists_of_any_size(method):
     """A scalar tensor k stands for every list, in a graph that chooses between short and long lists, too."""
