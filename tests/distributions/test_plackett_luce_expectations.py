@@ -64,6 +64,7 @@ def test_expected_examination_of_lists_with_masks_and_its_gradient():
     assert half.dtype == tf.float16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("masked", "mode"), modes.of_first([True, False], quick=("xla",)))
 def test_second_derivatives_of_marginals_are_differences_of_the_oracle(masked, mode):
     mask = MASK if masked else np.ones_like(MASK)

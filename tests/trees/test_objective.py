@@ -177,8 +177,12 @@ def test_the_trees_are_those_of_lambdarank(seed, weighted):
     np.testing.assert_allclose(ours.predict(x), expected, atol=2e-5)
 
 
-def numbers(objective, seed=1, weighted=False):
-    x, labels, sizes = flat_lists(seed)
+# So short that an objective is traced for one size.
+SHORT = flat_lists(1, largest=8)
+
+
+def numbers(objective, weighted=False):
+    x, labels, sizes = SHORT
     weights = np.random.default_rng(9).uniform(0.5, 2, len(x)) if weighted else None
     return objective(labels, x[:, 2], weights, sizes)
 
@@ -186,7 +190,7 @@ def numbers(objective, seed=1, weighted=False):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("make", [ndcg_loss, ks.ApproxNDCGLoss, ks.SpearmanLoss])
 def test_the_gradient_is_that_of_the_loss(make, weighted):
-    x, labels, sizes = flat_lists(1)
+    x, labels, sizes = SHORT
     weights = np.random.default_rng(9).uniform(0.5, 2, len(x)) if weighted else None
     gradient, _ = numbers(trees.objective(make()), weighted=weighted)
     of_groups = type(make()).from_config({**make().get_config(), "lists": "groups", "reduction": "sum"})
@@ -228,7 +232,7 @@ def test_unit_scale_divides_by_the_mean_hessian():
 
 
 def test_normalize_lists_multiplies_by_the_logarithm():
-    (gradient, hessian), sizes = numbers(ndcg_objective()), flat_lists(1)[2]
+    (gradient, hessian), sizes = numbers(ndcg_objective()), SHORT[2]
     normal = numbers(trees.objective(ndcg_loss(), normalize_lists=True))
     totals = np.array([abs(each).sum() for each in np.split(gradient, np.cumsum(sizes)[:-1])])
     factors = np.repeat(np.log2(1 + totals) / np.maximum(totals, 1e-30), sizes)
@@ -538,7 +542,7 @@ def test_data_sets_without_groups():
     ],
 )
 def test_metrics_are_those_of_the_package(name, k, title, metric):
-    x, labels, sizes = flat_lists(2)
+    x, labels, sizes = flat_lists(2, count=12)
     weights = np.repeat(np.random.default_rng(0).uniform(0.5, 2, len(sizes)), sizes)
     found = trees.metric(name, k)(labels, x[:, 0], weights, sizes)
     expected = metric(padding=None)
@@ -548,8 +552,8 @@ def test_metrics_are_those_of_the_package(name, k, title, metric):
             expected.update_state(part[None], scores[None], own[None])
     assert found[0] == title
     assert found[2] is (name != "arp")
-    assert trees.metric(name, k)(x[:, 0], matrix(2))[0] == title
-    assert len(trees.metric(name, k)(x[:, 0], matrix(2))) == 2
+    of_xgboost = trees.metric(name, k)(x[:, 0], xgboost.DMatrix(x, labels, group=sizes))
+    assert (of_xgboost[0], len(of_xgboost)) == (title, 2)
     if name in ("spearman", "kendall", "ordered_pairs"):  # others also count lists of one row
         assert abs(found[1] - float(expected.result())) < 1e-6
 
