@@ -47,9 +47,10 @@ ON_DEFAULT_STACK = (*OF_DEFAULT_STACK, "ops", "distributions", "linalg")
 # Other files say so themselves.
 MARKED = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.default_stack_only\b", re.MULTILINE)
 
-# Files of few long tests. They come first: at the end, one of them would leave cores idle.
+# Files of long tests, or of many. They come first: at the end, one of them would leave cores idle.
 FIRST = ("test_workers.py", "test_replicas.py", "test_beam.py", "test_spark.py", "test_examples.py", "test_battery.py")
 FIRST += ("test_pipelines.py", "test_serving.py", "test_saved_model.py", "test_model_server.py", "test_doctests.py")
+FIRST += ("test_float32.py", "test_objective.py", "test_score_losses.py", "test_gpu_lowering.py")
 
 
 # The state of the generator of a module of tests when its first test begins. Each test begins with it.
