@@ -30,7 +30,7 @@ def fit(model, schedule, epochs=3, rate=0.1, more=(), **options):
 
 
 def begin(model, schedule):
-    """What `fit` calls before its first batch."""
+    """Call what `fit` calls before its first batch."""
     schedule.set_model(model)
     schedule.on_train_begin()
     schedule.on_epoch_begin(0)
