@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_softsort._internal.export import export
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.order import take
@@ -33,6 +34,16 @@ from keras_softsort.ops.matching._assignment_costs import (
 # The number of rows that bid in a round, and the number of rounds, grow with the matrix.
 ROWS_PER_BIDDER, MIN_BIDDERS, MAX_BIDDERS = 8, 4, 16
 ROWS_PER_ROUND = 4
+
+
+@export
+class MatchResult(NamedTuple):
+    """The pairs of a matching of rows (targets) and columns (predictions)."""
+
+    columns: tf.Tensor  # int32 [..., m]: the column of each row, 0 for a row without one
+    row_matched: tf.Tensor  # bool [..., m]: whether a row has a column
+    rows: tf.Tensor  # int32 [..., n]: the row of each column, 0 for a column without one
+    column_matched: tf.Tensor  # bool [..., n]: whether a column has a row
 
 
 @traced_if_eager
@@ -68,6 +79,20 @@ def assign(
     is_partner = tf.equal(columns[:, :height, tf.newaxis], tf.range(tf.shape(valid)[2])) & valid[:, :height]
     columns = tf.where(tf.reduce_any(is_partner, axis=2), columns[:, :height], -1)
     return tf.ensure_shape(tf.reshape(columns, shape), static_shape)
+
+
+@traced_if_eager
+def matched_pairs(
+    cost: tf.Tensor, row_mask: tf.Tensor | None, column_mask: tf.Tensor | None, min_score: tf.Tensor | None = None
+) -> MatchResult:
+    """Compute `match` for checked arguments, with the negative of the largest cost."""
+    columns = assign(-cost, row_mask, column_mask, min_score)
+    row_matched = columns >= 0
+    row_numbers, column_numbers = tf.range(tf.shape(cost)[-2]), tf.range(tf.shape(cost)[-1])
+    pairs = tf.equal(columns[..., tf.newaxis], column_numbers)  # [..., m, n], none in a row of -1
+    # A column has one row at most, so the sum is the number of that row.
+    rows = tf.reduce_sum(tf.where(pairs, row_numbers[:, tf.newaxis], 0), axis=-2)
+    return MatchResult(tf.maximum(columns, 0), row_matched, rows, tf.reduce_any(pairs, axis=-2))
 
 
 def _transposed_if(is_tall: bool | tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:

@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.matching._assignment import assign
-from keras_softsort.ops.matching._pairs import MatchResult, matched_pairs
+from keras_softsort.ops.matching._assignment import MatchResult, assign, matched_pairs
 
 
 @export(top_level=True)

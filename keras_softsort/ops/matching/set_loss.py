@@ -12,8 +12,8 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import nan_lists
 from keras_softsort.ops.core.order import take
+from keras_softsort.ops.matching._assignment import matched_pairs
 from keras_softsort.ops.matching._assignment_costs import has_no_answer
-from keras_softsort.ops.matching._pairs import matched_pairs
 
 NORMALIZATIONS = ("batch", "set", "none")
 Structure = Any  # a tensor or a nest of tensors [batch, items, ...]
