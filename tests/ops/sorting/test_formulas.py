@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_softsort.ops.sorting._dense.above_below import sorted_items
+from keras_softsort.ops.sorting._dense.formulas import sorted_items
 from keras_softsort.ops.sorting._ordering import flat_lists
 
 
