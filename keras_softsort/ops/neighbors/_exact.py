@@ -100,10 +100,10 @@ def _of_all(queries: tf.Tensor, search: ExactSearch) -> tf.Tensor:
     def distances(block: tf.Tensor) -> tf.Tensor:
         return paired_distances(queries[:, tf.newaxis], block, search.distance)
 
-    def of_block(number: Any) -> tuple[tf.Tensor]:
-        return (distances(tf.slice(search.references, [number * size, 0], [size, dimension])),)
+    def of_block(number: Any) -> tf.Tensor:
+        return distances(tf.slice(search.references, [number * size, 0], [size, dimension]))
 
-    (of_blocks,) = _in_turn(of_block, whole, (tf.zeros([tf.shape(queries)[0], size], queries.dtype),))
+    of_blocks = _in_turn(of_block, whole, tf.zeros([tf.shape(queries)[0], size], queries.dtype))
     of_blocks = tf.reshape(tf.transpose(of_blocks, [1, 0, 2]), [-1, whole * size])
     found = tf.concat([of_blocks, distances(search.references[whole * size :])], axis=1)
     # The first of equal distances come first.
@@ -118,17 +118,15 @@ def _in_groups(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> 
     total = tf.shape(queries)[0] if count is None else count
     size = tf.clip_by_value(total, 1, MAX_QUERIES)
     groups = (total + size - 1) // size  # onnxruntime rounds the quotient of a negative number towards 0
-    groups_of = (
+    queries, is_usual = (
         tf.reshape(tf.pad(each, [[0, groups * size - total], [0, 0]]), [groups, size, each.shape[1]])
         for each in (queries, is_usual)
     )
-    queries, is_usual = groups_of
 
-    (ids,) = _in_turn(
-        lambda number: (_nearest(tf.gather(queries, number), tf.gather(is_usual, number), search),),
-        groups,
-        (tf.zeros([size, search.k], tf.int32),),
-    )
+    def of_group(number: Any) -> tf.Tensor:
+        return _nearest(tf.gather(queries, number), tf.gather(is_usual, number), search)
+
+    ids = _in_turn(of_group, groups, tf.zeros([size, search.k], tf.int32))
     return with_static_shape(tf.reshape(ids, [groups * size, search.k])[:total], [count, search.k])
 
 
@@ -137,13 +135,13 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf
     prepared = query_bounds(queries, search.references, search.distance)
     count = search.references.shape[0]
 
-    def bounds_of(number: Any) -> tuple[tf.Tensor]:
+    def bounds_of(number: Any) -> tf.Tensor:
         ids = search.block_size * number + tf.range(search.block_size)
         block = tf.gather(search.references, tf.minimum(ids, count - 1))
-        return (chunk_bounds(prepared, block, ids < count, search.distance, search.chunk_size),)
+        return chunk_bounds(prepared, block, ids < count, search.distance, search.chunk_size)
 
     template = tf.zeros([tf.shape(queries)[0], search.chunks_per_block], queries.dtype)
-    (bounds,) = _in_turn(bounds_of, search.num_blocks, (template,))
+    bounds = _in_turn(bounds_of, search.num_blocks, template)
     bounds = tf.reshape(tf.transpose(bounds, [1, 0, 2]), [-1, search.num_blocks * search.chunks_per_block])
 
     best = tf.fill([tf.shape(queries)[0], search.k], tf.constant(queries.dtype.max, queries.dtype))
@@ -171,21 +169,20 @@ def _nearest(queries: tf.Tensor, is_usual: tf.Tensor, search: ExactSearch) -> tf
     return tf.reshape(ids, [-1, search.k])
 
 
-def _in_turn(function: Callable[[Any], tuple], count: int | tf.Tensor, templates: tuple) -> list[tf.Tensor]:
-    """Stack the results of `function` for the numbers from 0 to `count` - 1, which are like the `templates`.
+def _in_turn(function: Callable[[Any], tf.Tensor], count: int | tf.Tensor, template: tf.Tensor) -> tf.Tensor:
+    """Stack the results of `function` for the numbers from 0 to `count` - 1, which are like the `template`.
 
     Not `map_fn`, whose lists of tensors have no counterpart in LiteRT, and in ONNX one that fails.
     """
     if isinstance(count, int) and count == 1:
-        return [result[tf.newaxis] for result in function(0)]
+        return function(0)[tf.newaxis]
 
-    def step(number: tf.Tensor, stacks: tuple) -> tuple[tf.Tensor, tuple]:
+    def step(number: tf.Tensor, stack: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         place = tf.reshape(number, [1, 1])
-        rows = zip(stacks, function(number), strict=True)
-        return number + 1, tuple(tf.tensor_scatter_nd_update(stack, place, row[tf.newaxis]) for stack, row in rows)
+        return number + 1, tf.tensor_scatter_nd_update(stack, place, function(number)[tf.newaxis])
 
-    stacks = tuple(tf.zeros(tf.concat([[count], tf.shape(each)], axis=0), each.dtype) for each in templates)
-    return list(tf.while_loop(lambda number, _: number < count, step, (0, stacks), parallel_iterations=1)[1])
+    stack = tf.zeros(tf.concat([[count], tf.shape(template)], axis=0), template.dtype)
+    return tf.while_loop(lambda number, _: number < count, step, (0, stack), parallel_iterations=1)[1]
 
 
 def _take_highest(bounds: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -213,20 +210,19 @@ def _members(queries: tf.Tensor, chunks: tf.Tensor, search: ExactSearch) -> tupl
         size for size in range(max(min(at_once, search.chunk_size), 1), 0, -1) if search.chunk_size % size == 0
     )
 
-    def compare(number: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        numbers = number * at_once + tf.range(at_once)
-        ids = first[:, :, tf.newaxis] + search.chunks_per_block * numbers
-        ids = tf.reshape(ids, [-1, width * at_once])
-        vectors = tf.gather(search.references, tf.minimum(ids, count - 1))
-        distances = paired_distances(queries[:, tf.newaxis], vectors, search.distance)
-        farthest = tf.constant(distances.dtype.max, distances.dtype)
-        return tf.where(ids < count, tf.minimum(distances, farthest), farthest), ids
+    parts, size = search.chunk_size // at_once, width * search.chunk_size
+    numbers = tf.reshape(tf.range(search.chunk_size), [parts, 1, at_once])
+    ids = first[:, tf.newaxis, :, tf.newaxis] + search.chunks_per_block * numbers
+    ids = tf.reshape(ids, [-1, parts, width * at_once])
 
-    distances = tf.zeros([tf.shape(queries)[0], width * at_once], queries.dtype)
-    parts = _in_turn(compare, search.chunk_size // at_once, (distances, tf.zeros_like(distances, tf.int32)))
-    size = width * search.chunk_size
-    distances, ids = (tf.reshape(tf.transpose(part, [1, 0, 2]), [-1, size]) for part in parts)
-    return distances, ids
+    def of_part(number: Any) -> tf.Tensor:
+        vectors = tf.gather(search.references, tf.minimum(tf.gather(ids, number, axis=1), count - 1))
+        return paired_distances(queries[:, tf.newaxis], vectors, search.distance)
+
+    distances = _in_turn(of_part, parts, tf.zeros([tf.shape(queries)[0], width * at_once], queries.dtype))
+    distances, ids = tf.reshape(tf.transpose(distances, [1, 0, 2]), [-1, size]), tf.reshape(ids, [-1, size])
+    farthest = tf.constant(distances.dtype.max, distances.dtype)
+    return tf.where(ids < count, tf.minimum(distances, farthest), farthest), ids
 
 
 def _merge(best: tf.Tensor, best_ids: tf.Tensor, distances: tf.Tensor, ids: tf.Tensor, k: int) -> tuple:
