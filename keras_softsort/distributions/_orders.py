@@ -15,7 +15,7 @@ import tensorflow_probability as tfp
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, list_size
 from keras_softsort.ops.core.choices import choice_costs, choices_in
-from keras_softsort.ops.core.order import descending, group_sums, masked_last
+from keras_softsort.ops.core.order import descending, group_sums, masked_last, valid_counts
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
@@ -101,7 +101,7 @@ def exact_or_estimate(distribution: Any, function: Function) -> tf.Tensor:
     orders = orders.reshape(len(orders), *[1] * (distribution.logits.shape.rank - 1), count)
     log_probs = distribution.log_prob(orders)
     # Samples hold the items that cannot be chosen last, in the order that they have in the mode.
-    choices = tf.reduce_sum(tf.cast(distribution.possible(), tf.int32), axis=-1, keepdims=True)
+    choices = valid_counts(distribution.possible(), keepdims=True)
     as_drawn = tf.reduce_all((tf.range(count) < choices) | tf.equal(orders, distribution.mode()), axis=-1)
     # The term of an order that cannot occur would be 0 times infinity, and so would its gradient.
     occurs = tf.logical_and(tf.not_equal(log_probs, -math.inf), as_drawn)

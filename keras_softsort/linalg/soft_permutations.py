@@ -11,6 +11,7 @@ import tensorflow_probability as tfp
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import broadcast_leading, flatten_lists, with_static_shape
+from keras_softsort.ops.core.order import valid_counts
 from keras_softsort.ops.sorting import dispatch
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
 
@@ -208,10 +209,10 @@ def _with_leading(matrices: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:
 
 def _of_masked(x: tf.Tensor, mask: tf.Tensor, adjoint: bool) -> tf.Tensor:
     """Compute the part of masked ranks, which spread evenly over masked items. The adjoint swaps the two."""
-    count = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
+    count = valid_counts(mask, keepdims=True)
     masked_ranks = tf.range(tf.shape(mask)[-1]) >= count
     source, target = (masked_ranks, ~mask) if adjoint else (~mask, masked_ranks)
     masked = tf.where(source[..., tf.newaxis], x, tf.zeros_like(x))
-    size = tf.cast(tf.reduce_sum(tf.cast(source, tf.int32), axis=-1), x.dtype)[..., tf.newaxis, tf.newaxis]
+    size = tf.cast(valid_counts(source), x.dtype)[..., tf.newaxis, tf.newaxis]
     mean = tf.math.divide_no_nan(tf.reduce_sum(masked, axis=-2, keepdims=True), size)
     return tf.where(target[..., tf.newaxis], mean, tf.zeros_like(mean))

@@ -12,7 +12,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._targets.lists import Lists
 from keras_softsort.metrics._base import SortMetric, has_nan, with_lowest_padding
-from keras_softsort.ops.core.order import descending, masked_last
+from keras_softsort.ops.core.order import descending, masked_last, valid_counts
 from keras_softsort.ops.ranking.permutation_cross_entropy import sorted_labels
 
 
@@ -33,7 +33,7 @@ class OrderMetric(SortMetric):
         )
         failed = has_nan(y_pred, lists.mask)
         is_correct = tf.logical_and(is_correct, tf.logical_not(failed)[:, tf.newaxis])
-        sizes = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        sizes = valid_counts(lists.mask)
         values = self.list_values(is_correct, tf.sequence_mask(sizes, ranks))
         return values, tf.ones_like(failed)
 
@@ -138,7 +138,7 @@ class CorrelationMetric(SortMetric):
         scores = y_pred if y_pred.shape.rank == 2 else self._scores_of_matrix(y_pred, lists.mask)
         values = tf.cast(self._operator(lists.labels, scores, mask=lists.mask), scores.dtype)
         # A list with NaN labels counts as 0, as in the accuracies, so that the error shows.
-        size = tf.reduce_sum(tf.cast(lists.mask, tf.int32), axis=-1)
+        size = valid_counts(lists.mask)
         counts = tf.logical_or(_differ(lists.labels, lists.mask), tf.logical_and(nan_labels, size > 1))
         return tf.where(failed, tf.zeros_like(values), values), counts
 

@@ -1,4 +1,9 @@
-"""Operators, losses and metrics have the same values and gradients in the form for a TPU, which compares all pairs."""
+"""Operators, losses and metrics have the same values and gradients in the forms for accelerators.
+
+That for a TPU compares all pairs, and that for a GPU without XLA computes numbers of items in int64.
+"""
+
+import contextlib
 
 import numpy as np
 import pytest
@@ -21,17 +26,30 @@ FIRST = objects.first_of_class(WITHOUT_NOISE)
 LOSSES = [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in WITHOUT_NOISE]
 
 
-def assert_same_on_a_tpu(compute):
+@contextlib.contextmanager
+def gpu_without_xla():
+    """Within this context, operators take the form for a GPU in a graph that nothing compiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracing, "_device", lambda: "gpu")
+        yield
+
+
+FORMS = {"tpu": lambda: tracing.lowering_for("tpu"), "gpu": gpu_without_xla}
+of_each_form = pytest.mark.parametrize("form", ["tpu", pytest.param("gpu", marks=pytest.mark.slow)])
+
+
+def assert_same_in_form(form, compute):
     """That the arrays of `compute()` do not depend on the target."""
     expected = compute()
-    with tracing.lowering_for("tpu"):
+    with FORMS[form]():
         found = compute()
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@of_each_form
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_operator(operation):
+def test_operator(operation, form):
     tensors = [tf.constant(each) for each in operation.tensors]
 
     def compute():
@@ -42,12 +60,13 @@ def test_operator(operation):
             values = operation.function(*tensors)
         return values, tape.gradient(values, tensors)
 
-    assert_same_on_a_tpu(compute)
+    assert_same_in_form(form, compute)
 
 
 @pytest.mark.slow
+@of_each_form
 @pytest.mark.parametrize("case", LOSSES, ids=str)
-def test_loss(case):
+def test_loss(case, form):
     labels, predicted = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]]), models.scores(2)
     if case.subject.takes in {"permutation", "logits"}:
         predicted = np.full([2, 5, 2 if case.subject.takes == "logits" else 5], 0.2, "f")
@@ -57,7 +76,7 @@ def test_loss(case):
     def compute():
         return tape_gradients(lambda scores: case.make()(labels, scores), [tf.constant(predicted)], np.float32(1))
 
-    assert_same_on_a_tpu(compute)
+    assert_same_in_form(form, compute)
 
 
 # Products with the softmaxes of rows, whose weights are computed anew for sums over ranks.

@@ -18,7 +18,7 @@ from keras_softsort.ops.core.axes import is_at_most, list_size
 from keras_softsort.ops.core.logsumexp import in_float64, is_excluded, scaled_sums, suffix_sums
 from keras_softsort.ops.core.order import descending, group_sums, inverse, take, tie_sums, tied_ranks
 from keras_softsort.ops.core.temperature import excluded
-from keras_softsort.ops.core.tracing import compares_pairs
+from keras_softsort.ops.core.tracing import compares_pairs, on_device
 
 # Up to this many items, running sums of float32 lose no digits that matter. Longer lists are summed in float64.
 MAX_FLOAT32_SIZE = 1000
@@ -38,17 +38,19 @@ def choices_of(keys: tf.Tensor, ties: str) -> Ordered | Compared:
     if compares_pairs(keys.shape[1]):
         return Compared(keys, ties)
     ordered, order = descending(keys)
-    return Ordered(order, ties, None if ties == "first" else tied_ranks(ordered))
+    tied = None if ties == "first" else tuple(map(on_device, tied_ranks(ordered)))
+    return Ordered(on_device(order), ties, tied)
 
 
 def choices_in(order: tf.Tensor, size: int | tf.Tensor) -> Ordered:
     """The choices of the items in `order` [B, k], each at most once, and then of the other items of all `size`."""
     if order.shape[1] is not None and order.shape[1] == tf.get_static_value(size):
-        return Ordered(order, "first", None)
-    count, ranks = list_size(order), inverse(order, size)
+        return Ordered(on_device(order), "first", None)
+    ranks = on_device(inverse(order, size))
+    count = tf.cast(list_size(order), ranks.dtype)
     is_missing = ranks >= count
-    ranks = tf.where(is_missing, count - 1 + tf.cumsum(tf.cast(is_missing, tf.int32), axis=1), ranks)
-    return Ordered(inverse(ranks), "first", None)
+    ranks = tf.where(is_missing, count - 1 + tf.cumsum(tf.cast(is_missing, ranks.dtype), axis=1), ranks)
+    return Ordered(on_device(inverse(ranks)), "first", None)
 
 
 def choice_costs(choices: Ordered | Compared, scores: tf.Tensor, weights: tf.Tensor | None = None) -> tf.Tensor:
@@ -102,7 +104,7 @@ def choice_derivatives(
 class Ordered(NamedTuple):
     """Choices by a sort: sums over the alternatives are running sums, in O(n)."""
 
-    order: tf.Tensor  # the item of each rank, [B, n] int32
+    order: tf.Tensor  # the item of each rank, [B, n]
     ties: str  # as in `choices_of`
     # The first and the last rank of the items that are tied with that of each rank. None if they are chosen in turn.
     tied: tuple[tf.Tensor, tf.Tensor] | None

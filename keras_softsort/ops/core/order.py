@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size, with_static_shape
-from keras_softsort.ops.core.tracing import compares_pairs
+from keras_softsort.ops.core.tracing import compares_pairs, on_device
 
 # TensorFlow 2.15 gives the gradient of `tf.gather` another shape if the batch is empty.
 LOSES_SHAPE_OF_NO_LISTS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
@@ -24,6 +24,7 @@ def take(values: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis], tf.zeros([], values.dtype)), axis=2)
     if LOSES_SHAPE_OF_NO_LISTS:
         values = tf.reshape(values, tf.shape(values))  # whose gradient has this shape again
+    indices = on_device(indices)
     if indices.shape[0] == 1:
         return tf.gather(values, indices[0], axis=1)
     return tf.gather(values, indices, batch_dims=1)
@@ -50,7 +51,8 @@ def inverse(order: tf.Tensor, size: tf.Tensor | None = None) -> tf.Tensor:
     batch, count = tf.shape(order)[0], list_size(order)
     # An item that is not in the order has the sum 0.
     from_last = tf.broadcast_to(tf.range(count, 0, -1), [batch, count])
-    ranks = count - group_sums(from_last, order, count if size is None else size)
+    sums = on_device(group_sums(from_last, order, count if size is None else size))
+    ranks = tf.cast(tf.cast(count, sums.dtype) - sums, tf.int32)
     return with_static_shape(ranks, order.shape) if size is None else ranks
 
 
@@ -61,9 +63,19 @@ def group_sums(values: tf.Tensor, groups: tf.Tensor, size: int | tf.Tensor) -> t
         chosen = tf.equal(groups[:, tf.newaxis, :], tf.range(size)[:, tf.newaxis])
         return tf.reduce_sum(tf.where(chosen, values[:, tf.newaxis, :], tf.zeros([], values.dtype)), axis=2)
     batch = groups.shape[0] or tf.shape(groups)[0]
-    places = groups + size * tf.range(batch)[:, tf.newaxis]
-    sums = tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), tf.reshape(places, [-1]), batch * size)
-    return tf.reshape(sums, [batch, size])
+    groups = on_device(groups)
+    places = groups + tf.cast(size * tf.range(batch)[:, tf.newaxis], groups.dtype)
+    sums = tf.math.unsorted_segment_sum(_reshaped(values, [-1]), tf.reshape(places, [-1]), batch * size)
+    return _reshaped(sums, [batch, size])
+
+
+def valid_counts(mask: tf.Tensor, keepdims: bool = False) -> tf.Tensor:
+    """The int32 number of valid items of each list, for a `mask` [..., n]."""
+    return tf.cast(tf.reduce_sum(on_device(tf.cast(mask, tf.int32)), axis=-1, keepdims=keepdims), tf.int32)
+
+
+def _reshaped(values: tf.Tensor, shape: list) -> tf.Tensor:
+    return tf.cast(tf.reshape(on_device(values), shape), values.dtype)
 
 
 def plus_zeros(values: tf.Tensor) -> tf.Tensor:
@@ -75,7 +87,7 @@ def plus_zeros(values: tf.Tensor) -> tf.Tensor:
 def leading_columns(logits: tf.Tensor, row_mask: tf.Tensor) -> tf.Tensor:
     """Mark as many leading columns as there are valid rows in a square matrix, and all columns otherwise."""
     rows, columns = tf.unstack(tf.shape(logits)[1:])
-    valid = tf.reduce_sum(tf.cast(row_mask, tf.int32), axis=-1)
+    valid = valid_counts(row_mask)
     return tf.sequence_mask(tf.where(tf.equal(rows, columns), valid, columns), columns)
 
 
@@ -89,9 +101,10 @@ def tie_groups(sort_keys: tf.Tensor) -> tf.Tensor:
 def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] of each key in descending `sort_keys` [B, n]. NaN differs from itself."""
     groups = tie_groups(sort_keys)
-    sizes = group_sums(tf.ones_like(groups), groups, list_size(groups))
+    sizes = on_device(group_sums(tf.ones_like(groups), groups, list_size(groups)))
     last = take(tf.cumsum(sizes, axis=-1), groups) - 1
-    return last - take(sizes, groups) + 1, last
+    first = last - take(sizes, groups) + 1
+    return tf.cast(first, tf.int32), tf.cast(last, tf.int32)
 
 
 def tie_sums(values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
@@ -103,5 +116,5 @@ def mean_ranks(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """`1 + (larger values) + (other equal values) / 2` of each of the `values` [B, n]; 0 where masked."""
     keys, order = descending(masked_last(values, mask))
     first, last = tied_ranks(keys)
-    means = tf.cast(take(first + last, inverse(order)), values.dtype) / 2 + 1
+    means = tf.cast(take(on_device(first) + on_device(last), inverse(order)), values.dtype) / 2 + 1
     return means if mask is None else tf.where(mask, means, tf.zeros_like(means))

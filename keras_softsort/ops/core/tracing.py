@@ -71,16 +71,25 @@ def lowering_for(target: str) -> Iterator[None]:
 
 def compares_pairs(size: Any) -> bool:
     """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
-    device = _device()
     # Without XLA, a GPU would store all pairs of a list.
-    if device == "gpu" and _target.get() is None and not is_compiled():
-        return False
-    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[device]
+    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[_device()] and not _is_gpu_without_xla()
+
+
+def on_device(numbers: tf.Tensor) -> tf.Tensor:
+    """The `numbers` in a dtype in which the device computes: int64 for int32 on a GPU without XLA.
+
+    There TensorFlow adds, compares and reshapes int32 on the host, to which it would copy the numbers.
+    """
+    return tf.cast(numbers, tf.int64) if numbers.dtype == tf.int32 and _is_gpu_without_xla() else numbers
 
 
 def multiplies_coarsely() -> bool:
     """Whether the device rounds the factors of a float32 matrix product, to TF32 on a GPU or to bfloat16 on a TPU."""
     return _device() != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled()
+
+
+def _is_gpu_without_xla() -> bool:
+    return _device() == "gpu" and _target.get() is None and not is_compiled()
 
 
 def _device() -> str:

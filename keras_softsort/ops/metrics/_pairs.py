@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import list_size
-from keras_softsort.ops.core.order import descending, inverse, masked_last, take, tied_ranks
+from keras_softsort.ops.core.order import descending, inverse, masked_last, take, tied_ranks, valid_counts
 from keras_softsort.ops.core.tracing import compares_pairs
 
 
@@ -36,9 +36,9 @@ def untied_pairs(values: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor) 
     if compares_pairs(list_size(values)):
         return _compared_sum(_is_below(values), mask, weights)
     keys, order = descending(masked_last(values, mask))
-    size = list_size(values) if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=1, keepdims=True)
-    below = size - 1 - tied_ranks(keys)[1]
-    return tf.reduce_sum(take(weights, order) * tf.cast(below, weights.dtype), axis=1)
+    size = list_size(values) if mask is None else valid_counts(mask, keepdims=True)
+    below = tf.cast(size - 1, weights.dtype) - tf.cast(tied_ranks(keys)[1], weights.dtype)
+    return tf.reduce_sum(take(weights, order) * below, axis=1)
 
 
 def _is_below(values: tf.Tensor) -> tf.Tensor:

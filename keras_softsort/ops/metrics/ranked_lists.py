@@ -165,7 +165,7 @@ class Ties(NamedTuple):
 
     def sizes(self, dtype: tf.DType) -> tf.Tensor:
         """The number of these items."""
-        return tf.cast(self.last - self.first + 1, dtype)
+        return tf.cast(self.last, dtype) - tf.cast(self.first, dtype) + 1
 
 
 class RankedLists(NamedTuple):

@@ -145,7 +145,8 @@ def _relevant_until(ranked: RankedLists, relevant: tf.Tensor) -> tf.Tensor:
     found = 1 + tf.cumsum(share, axis=-1, exclusive=True)
     if ties is None:
         return found
-    tied, tied_before = ties.sizes(share.dtype), tf.cast(ranked.own_ranks() - ties.first, share.dtype)
+    tied = ties.sizes(share.dtype)
+    tied_before = tf.cast(ranked.own_ranks(), share.dtype) - tf.cast(ties.first, share.dtype)
     return take(found, ties.first) + tf.math.divide_no_nan(tied_before * (share * tied - 1), tied - 1)
 
 
@@ -216,7 +217,7 @@ def _of_first(ranked: RankedLists, relevant: tf.Tensor, values: tf.Tensor) -> tf
     share, ties = ranked.at_ranks(relevant), ranked.ties
     if ties is None:
         return tf.reduce_max(share * values, axis=-1)
-    left = tf.cast(ties.last - ranked.own_ranks() + 1, share.dtype)
+    left = tf.cast(ties.last, share.dtype) - tf.cast(ranked.own_ranks(), share.dtype) + 1
     is_irrelevant = tf.nn.relu(left - share * ties.sizes(share.dtype)) / left
     none_until = tf.math.cumprod(is_irrelevant, axis=-1)
     is_first = tf.math.cumprod(is_irrelevant, axis=-1, exclusive=True) - none_until

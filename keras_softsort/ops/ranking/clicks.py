@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.temperature import softmax_logits
+from keras_softsort.ops.core.tracing import on_device
 from keras_softsort.ops.ranking._items import ITEM_CHECKS, item_mean
 from keras_softsort.ops.ranking.lists import ListArguments, RankingLists, finite
 from keras_softsort.ops.ranking.operators import logit_operator
@@ -104,7 +105,7 @@ def dual_learning_loss(lists: RankingLists, *, max_weight: float = 20.0, **share
     towers = tf.unstack(tf.stop_gradient(lists.scores), 2, axis=-1)
     # Not by the index of the first item, which lists without items do not have.
     valid = lists.valid()
-    is_first = tf.logical_and(valid, tf.equal(tf.cumsum(tf.cast(valid, tf.int32), axis=-1), 1))
+    is_first = tf.logical_and(valid, tf.equal(on_device(tf.cumsum(tf.cast(valid, tf.int32), axis=-1)), 1))
     terms = tf.zeros_like(lists.labels)
     for own, other in zip(tf.unstack(lists.scores, 2, axis=-1), reversed(towers), strict=True):
         first = tf.reduce_sum(tf.where(is_first, other, tf.zeros_like(other)), axis=-1, keepdims=True)

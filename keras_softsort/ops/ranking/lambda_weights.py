@@ -131,7 +131,7 @@ class DeltaFeatures(NamedTuple):
 def delta_features(lists: RankingLists, options: LambdaOptions) -> DeltaFeatures:
     """Compute the features for the current order of the scores, with ties in the order of the list and padding last."""
     _, order = descending(masked_last(lists.scores, lists.mask))
-    ranks = tf.cast(inverse(order) + 1, lists.scores.dtype)
+    ranks = tf.cast(inverse(order), lists.scores.dtype) + 1
     if options.metric == "label_diff":
         return DeltaFeatures(lists.labels, ranks, ranks, ranks)
     if options.metric in ("map", "precision"):

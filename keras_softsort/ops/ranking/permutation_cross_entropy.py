@@ -10,7 +10,7 @@ from keras_softsort._internal import arguments
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.numbers import nan_lists
-from keras_softsort.ops.core.order import descending, masked_last, take
+from keras_softsort.ops.core.order import descending, masked_last, take, valid_counts
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, mean_over_samples
 from keras_softsort.ops.ranking.lists import (
@@ -197,7 +197,7 @@ def _permutation_losses(args: RankingArguments, direction: str) -> tf.Tensor:
     readable = tf.logical_and(mask, tf.logical_not(failed)[:, tf.newaxis])
     labels = tf.where(readable, lists.labels, tf.zeros_like(lists.labels))
     ranks = tf.shape(flat)[-2]
-    counts = tf.sequence_mask(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1), ranks)[:, :, tf.newaxis]
+    counts = tf.sequence_mask(valid_counts(mask), ranks)[:, :, tf.newaxis]
     counts = tf.logical_and(counts, mask[:, tf.newaxis, :])
     if flat.shape.rank == 4:
         counts = counts[:, tf.newaxis]

@@ -96,7 +96,7 @@ def _expected_reward(
     """
     shape = tf.shape(keys)
     count = rank_weights.shape[0] or tf.shape(rank_weights)[0]
-    orders = flatten_lists(tf.math.top_k(masked_last(keys, mask), count).indices)
+    orders = tf.math.top_k(flatten_lists(masked_last(keys, mask)), count).indices
     choices = choices_in(orders, logits.shape[1] or shape[2])
     scores = logits if mask is None else tf.where(mask, logits, excluded(logits.dtype))
     scores, every_reward = (

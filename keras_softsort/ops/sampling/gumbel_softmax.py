@@ -14,7 +14,7 @@ from keras_softsort._internal.not_a_number import at_least_or_nan, or_nan
 from keras_softsort.ops.core import gumbel_noise
 from keras_softsort.ops.core.axes import moved_axis, with_static_shape
 from keras_softsort.ops.core.numbers import straight_through
-from keras_softsort.ops.core.order import masked_last
+from keras_softsort.ops.core.order import masked_last, valid_counts
 from keras_softsort.ops.core.temperature import is_nan_or_infinity
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sampling._relaxations import relaxed_choice, relaxed_subset, threshold_memberships
@@ -158,7 +158,7 @@ def _choose(choice: Choice, noise_scale: tf.Tensor | None = None, seed: tf.Tenso
 def _subset(choice: Choice, keys: tf.Tensor, tau: tf.Tensor, is_allowed: tf.Tensor) -> tf.Tensor:
     """Compute the weights of k > 1 items; any number for an item that is not allowed."""
     keys = tf.where(tf.logical_and(is_allowed, tf.math.is_finite(keys)), keys, tf.zeros_like(keys))
-    count = tf.reduce_sum(tf.cast(is_allowed, tf.int32), axis=-1, keepdims=True)
+    count = valid_counts(is_allowed, keepdims=True)
     by_threshold = choice.method == "threshold"
     # There is no threshold if all the items are chosen.
     enough = count > choice.k if by_threshold else count >= choice.k

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort.ops.core.decay_scan import laplace_sums
-from keras_softsort.ops.core.order import take
+from keras_softsort.ops.core.order import take, valid_counts
 from keras_softsort.ops.sorting._ordering import MAX_GAP, Lists, OrderedLists
 
 # The largest size of lists that take all pairs on every target. LiteRT, which has no float64, converts no longer ones.
@@ -150,7 +150,7 @@ def _threshold_by_order(lists: OrderedLists, k: tf.Tensor) -> tuple[tf.Tensor, t
     before, after = _from_both_sides(positions, weights)
     at_ranks = tf.cast(tf.range(size), positions.dtype) + (1 + after - before) / 2
     reached = tf.logical_and(valid, at_ranks <= k)
-    count = tf.reduce_sum(tf.cast(reached, tf.int32), axis=1, keepdims=True)
+    count = valid_counts(reached, keepdims=True)
     total = lists.valid_counts()
     left, right = tf.maximum(count - 1, 0), tf.minimum(count, tf.maximum(total - 1, 0))
     # A sum includes the 1 of its own rank. In lists without valid items the sums are 0, and become 1.

@@ -10,9 +10,18 @@ import tensorflow as tf
 from keras_softsort._internal.not_a_number import or_nan
 from keras_softsort.ops.core.axes import flatten_lists, list_size
 from keras_softsort.ops.core.deviations import in_deviations
-from keras_softsort.ops.core.order import descending, group_sums, inverse, masked_last, take, tie_groups, tied_ranks
+from keras_softsort.ops.core.order import (
+    descending,
+    group_sums,
+    inverse,
+    masked_last,
+    take,
+    tie_groups,
+    tied_ranks,
+    valid_counts,
+)
 from keras_softsort.ops.core.temperature import temperature_per_list
-from keras_softsort.ops.core.tracing import compares_pairs
+from keras_softsort.ops.core.tracing import compares_pairs, on_device
 
 # Larger quotients of scores and temperatures count as this.
 MAX_QUOTIENT = {tf.float32: 1e30, tf.float64: 1e300}
@@ -31,7 +40,9 @@ class Ranks(NamedTuple):
         if not self.are_leading:
             return take(values, self.numbers)
         count = self.numbers.shape[1]
-        return values if count is not None and count == values.shape[1] else values[:, : list_size(self.numbers)]
+        if count is not None and count == values.shape[1]:
+            return values
+        return tf.cast(on_device(values)[:, : list_size(self.numbers)], values.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Lists:
         """The number of valid items of each list: [B, 1]."""
         if self.mask is None:
             return tf.fill([tf.shape(self.scores)[0], 1], self.scores.shape[1] or tf.shape(self.scores)[1])
-        return tf.reduce_sum(tf.cast(self.mask, tf.int32), axis=-1, keepdims=True)
+        return valid_counts(self.mask, keepdims=True)
 
     def compare_pairs(self) -> bool:
         """Whether the target compares all pairs of items of lists of this size."""

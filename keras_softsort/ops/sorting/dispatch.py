@@ -17,7 +17,7 @@ from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
 from keras_softsort.ops.core.deviations import deviations
 from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.order import take
-from keras_softsort.ops.core.tracing import traced_if_eager
+from keras_softsort.ops.core.tracing import on_device, traced_if_eager
 from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.rows import MatrixRows, SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, Ranks
@@ -219,7 +219,8 @@ def _product_by_size(
 
 def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:
     """Exact rows. The valid rows of a list that is not a number are NaN, as in the soft matrix."""
-    exact = tf.cast(tf.equal(ranks.numbers[:, :, tf.newaxis], lists.ranks[:, tf.newaxis, :]), lists.tau.dtype)
+    numbers, own = on_device(ranks.numbers), on_device(lists.ranks)
+    exact = tf.cast(tf.equal(numbers[:, :, tf.newaxis], own[:, tf.newaxis, :]), lists.tau.dtype)
     is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), ranks.numbers < lists.valid_counts())
     return or_nan(exact, is_invalid[:, :, tf.newaxis])
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
+from keras_softsort.ops.core.order import valid_counts
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.sorting import dispatch
 from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
@@ -105,7 +106,7 @@ def _places(args: SortArguments, quantiles: tf.Tensor) -> tuple[tf.Tensor, tf.Te
     if args.mask is None:
         last = tf.shape(args.scores)[-1:] - 1
     else:
-        last = tf.maximum(tf.reduce_sum(tf.cast(args.mask, tf.int32), axis=-1, keepdims=True) - 1, 0)
+        last = tf.maximum(valid_counts(args.mask, keepdims=True) - 1, 0)
     if size is not None and size <= LONGEST_TABLE and known is not None:
         positions = np.arange(size)[:, np.newaxis] * known
         below = np.floor(positions)

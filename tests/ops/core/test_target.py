@@ -20,6 +20,13 @@ ASKERS = {
         "ops/sorting/_ordering",
         "ops/sorting/methods",
     },
+    "on_device": {
+        "ops/core/choices",
+        "ops/core/order",
+        "ops/ranking/clicks",
+        "ops/sorting/_ordering",
+        "ops/sorting/dispatch",
+    },
     "multiplies_coarsely": {
         "ops/core/numbers",
     },
