@@ -13,7 +13,7 @@ from support import gpu_kernels, models
 from support.cases import objects, operators
 from support.readme import README
 
-from keras_softsort.ops.core import target
+from keras_softsort.ops.core import tracing
 
 # On TensorFlow 2.15 `take` reshapes what it gathers, which copies items to the host in a few more functions.
 pytestmark = pytest.mark.default_stack_only
@@ -26,7 +26,6 @@ ON_HOST = {
     "ops/core/segments.py": "rows of lists with ids",
     "ops/matching/_assignment.py": "partners in exact matchings",
     "ops/matching/_assignment_costs.py": "partners in exact matchings",
-    "ops/matching/_pairs.py": "partners in exact matchings",
     "ops/metrics/_pairs.py": "places in the sort that counts pairs",
     "ops/neighbors/_exact.py": "numbers of the nearest neighbors",
     "ops/sorting/_matrix_free/block_sums.py": "items of blocks of long lists",
@@ -97,7 +96,7 @@ def trace_of(name, jit_compile):
     function, arrays = make(case)
     specs = [tf.TensorSpec(each.shape, each.dtype) for each in arrays]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(target, "_device", lambda: "gpu")
+        patch.setattr(tracing, "_device", lambda: "gpu")
         return tf.function(function, jit_compile=jit_compile, autograph=False).get_concrete_function(*specs)
 
 
@@ -114,7 +113,7 @@ def test_kernels(name):
     missing, copied = found_in(name)
     assert missing <= WITHOUT_KERNEL.keys()
     new = {file: lines for file, lines in copied.items() if file not in ON_HOST}
-    assert not new, "compute with `target.on_device` of these numbers, or add a row to the page and to ON_HOST"
+    assert not new, "compute with `tracing.on_device` of these numbers, or add a row to the page and to ON_HOST"
 
 
 @pytest.mark.slow
