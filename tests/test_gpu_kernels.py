@@ -102,7 +102,7 @@ def trace_of(name, jit_compile):
 
 @functools.cache
 def found_in(name):
-    """What of a case without XLA has no kernel, and what it copies to the host."""
+    """Return the operations of a case without XLA that have no kernel, and the copies to the host."""
     trace = trace_of(name, None)
     return gpu_kernels.without_kernel(trace), gpu_kernels.copied_to_host(trace)
 

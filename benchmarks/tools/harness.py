@@ -162,7 +162,7 @@ def _commit() -> str:
 
 
 def git(*arguments: str) -> str:
-    """What git prints, run in the repository."""
+    """The output of git, run in the repository."""
     command = ["git", "-C", str(REPOSITORY), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -1,4 +1,4 @@
-"""Which results of benchmarks are stale, the commands that measure them again, and the tables made of the files.
+"""Find the stale results of benchmarks, measure them again, and make the tables of their pages.
 
 Tables in `results/*.md` stand between marks that name a file and one of its tables.
 
@@ -30,9 +30,9 @@ from typing import Any
 import harness
 
 MARKED = re.compile(r"(<!-- table: (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-# What no benchmark of an operator runs.
+# Folders of the package that no benchmark of an operator runs.
 ADAPTERS = ("beam", "callbacks", "data", "models", "serving", "spark", "tf_ranking", "trees")
-# What a file needs beside this environment: variables that name interpreters of others, or a device.
+# The needs of a file beyond this environment: variables that name interpreters of others, or a device.
 NEEDS = {
     "accelerators": ("TPU_PYTHON", "GPU_PYTHON"),
     "data_reading": ("TF_RANKING_PYTHON",),
@@ -40,7 +40,7 @@ NEEDS = {
     "gpu_in_a_loop": ("a GPU",),
     "gpu_no_tf32": ("a GPU",),
 }
-# Their scripts add the rows of TF-Ranking in an environment that has it.
+# Files whose scripts add rows of TF-Ranking in an environment that has it.
 WITH_TF_RANKING = ("ranking_losses", "short_lists")
 
 
@@ -92,7 +92,7 @@ def of_benchmarks() -> Iterator[Path]:
 
 
 def missing(path: Path) -> list[str]:
-    """What a file needs and is not here."""
+    """The needs of a file that this environment does not meet."""
     return [name for name in NEEDS.get(path.stem, ()) if name not in os.environ]
 
 

@@ -1,4 +1,6 @@
-"""What TensorFlow would run of a trace on a GPU, and where, from its registry of kernels: no GPU is needed.
+"""The operations of a trace that a GPU would not run, and those for which it would copy numbers to the host.
+
+TensorFlow's registry of kernels tells them, also where there is no GPU.
 
 The wheels for Linux register their kernels for GPUs on any machine. A kernel says which of its arguments it keeps in
 the memory of the host, where TensorFlow computes with int32.

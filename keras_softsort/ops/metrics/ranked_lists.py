@@ -44,13 +44,14 @@ def metric_arguments(
     scores: Any, labels: Any, mask: Any, weights: Any, keep_zero_weights: bool = False
 ) -> RankingArguments:
     """Check the arguments that all metrics share. They have no gradient. Items of weight 0 are masked or kept."""
+    arguments.boolean("keep_zero_weights", keep_zero_weights)
     args = ranking_arguments(scores, labels, mask, weights, non_negative_weights=True)
     _advise_of_swapped(args.scores, args.labels)
     args = args._replace(scores=tf.stop_gradient(args.scores))
     if args.weights is None:
         return args
     weights = tf.stop_gradient(args.weights)
-    if arguments.boolean("keep_zero_weights", keep_zero_weights):
+    if keep_zero_weights:
         return args._replace(weights=weights)
     is_weighted = tf.broadcast_to(weights > 0, tf.shape(args.labels))
     mask = is_weighted if args.mask is None else tf.logical_and(is_weighted, args.mask)
@@ -128,7 +129,7 @@ def metric(
             args, options = interface.arguments(*given, **named)
             return measures(*args, **options).values
 
-        return interface.described(values, arguments=interface.arguments, measures=measures)
+        return interface.described(values, arguments=interface.arguments, formula=formula, measures=measures)
 
     return decorate
 
