@@ -96,7 +96,7 @@ def trace_of(name, jit_compile):
     function, arrays = make(case)
     specs = [tf.TensorSpec(each.shape, each.dtype) for each in arrays]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tracing, "_device", lambda: "gpu")
+        patch.setattr(tracing, "_device", lambda: "gpu" if tracing.is_compiled() else tracing.GPU_WITHOUT_XLA)
         return tf.function(function, jit_compile=jit_compile, autograph=False).get_concrete_function(*specs)
 
 

@@ -30,7 +30,7 @@ LOSSES = [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly
 def gpu_without_xla():
     """Within this context, operators take the form for a GPU in a graph that nothing compiles."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tracing, "_device", lambda: "gpu")
+        patch.setattr(tracing, "_device", lambda: "gpu" if tracing.is_compiled() else tracing.GPU_WITHOUT_XLA)
         yield
 
 

@@ -30,8 +30,10 @@ _first_call = threading.RLock()
 _trace_eager_calls = True
 # The devices that a graph may be traced for, whatever devices there are.
 TARGETS = ("cpu", "gpu", "tpu")
+# Without XLA, a GPU would store all pairs of a list, and computes int32 on the host.
+GPU_WITHOUT_XLA = "gpu without XLA"
 # The largest size of lists whose items are compared by pairs, for each target.
-MAX_COMPARED_SIZE = {"cpu": 0, "gpu": 2048, "tpu": 2048}
+MAX_COMPARED_SIZE = {"cpu": 0, "gpu": 2048, "tpu": 2048, GPU_WITHOUT_XLA: 0}
 # The device to trace for; None for that of this process.
 _target: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", default=None)
 
@@ -71,25 +73,20 @@ def lowering_for(target: str) -> Iterator[None]:
 
 def compares_pairs(size: Any) -> bool:
     """Whether lists of this `size`, None if it is unknown, are ordered and gathered by comparing all pairs."""
-    # Without XLA, a GPU would store all pairs of a list.
-    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[_device()] and not _is_gpu_without_xla()
+    return isinstance(size, int) and size <= MAX_COMPARED_SIZE[_device()]
 
 
 def on_device(numbers: tf.Tensor) -> tf.Tensor:
     """The `numbers` in a dtype in which the device computes: int64 for int32 on a GPU without XLA.
 
-    There TensorFlow adds, compares and reshapes int32 on the host, to which it would copy the numbers.
+    There TensorFlow would copy int32 numbers to the host to add, compare or reshape them.
     """
-    return tf.cast(numbers, tf.int64) if numbers.dtype == tf.int32 and _is_gpu_without_xla() else numbers
+    return tf.cast(numbers, tf.int64) if numbers.dtype == tf.int32 and _device() == GPU_WITHOUT_XLA else numbers
 
 
 def multiplies_coarsely() -> bool:
     """Whether the device rounds the factors of a float32 matrix product, to TF32 on a GPU or to bfloat16 on a TPU."""
     return _device() != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled()
-
-
-def _is_gpu_without_xla() -> bool:
-    return _device() == "gpu" and _target.get() is None and not is_compiled()
 
 
 def _device() -> str:
@@ -98,7 +95,9 @@ def _device() -> str:
         return chosen
     if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy) or tf.config.list_physical_devices("TPU"):
         return "tpu"
-    return "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
+    if tf.config.list_physical_devices("GPU"):
+        return "gpu" if is_compiled() else GPU_WITHOUT_XLA
+    return "cpu"
 
 
 def are_small_and_eager(*tensors: tf.Tensor) -> bool:
