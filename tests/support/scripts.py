@@ -20,7 +20,7 @@ def check_rows(script, name, arguments, folder, printed):
     assert json.loads(path.read_text()) == json.loads(json.dumps(result))
     assert all(result["tables"].values())
     assert {"commit", "date", "machine", "versions", "command"} <= set(result)
-    command, _, measured = script("harness").described(result)
+    command, _, measured = script("results").described(result)
     assert command.startswith("    python ")
     assert result["date"] in measured
     text = printed.readouterr().out
