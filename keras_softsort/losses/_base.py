@@ -172,8 +172,8 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
         return self.weighted_losses(y_true, y_pred, None).values
 
     def get_config(self) -> dict[str, Any]:
-        own = {"reduction": self._given_reduction, "name": self.name, "dtype": self._given_dtype}
-        return {**super().get_config(), **own}
+        fixed = {name: self._holds(name, None) for name in self._fixed_names}
+        return {**super().get_config(), "name": self.name, **fixed}
 
 
 def is_of_this_package(defined: Any) -> bool:

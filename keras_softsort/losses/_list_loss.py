@@ -132,9 +132,6 @@ class ListLoss(WeightedLoss):
         losses = self.list_losses(lists.complete(), y_pred)
         return _loss_of_each_list(losses, f"list_losses of {type(self).__name__}", y_pred)
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "lists": self.lists, "padding": self.padding}
-
 
 @export
 class ScoreLoss(ListLoss):
@@ -202,9 +199,6 @@ class ScoreLoss(ListLoss):
         if self.scale is None:
             return scores
         return in_deviations(scores, lists.mask, from_origin=not self._depends_on_offset)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "scale": self.scale}
 
 
 class OperatorLoss(ScoreLoss):
