@@ -10,11 +10,12 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._keras.compat import keras, layer_shape
+from keras_softsort._keras.options import KeepsOptions
 from keras_softsort.ops.neighbors.embeddings import bilinear
 
 
 @export
-class Bilinear(keras.layers.Layer):
+class Bilinear(KeepsOptions, keras.layers.Layer):
     """The bilinear interaction of two vectors, such as the embeddings of an item and of its position.
 
     Use it where features should multiply. `y_k = sum_ij u_i W_ijk v_j + sum_i u_i A_ik + sum_j v_j B_jk + c_k` with
@@ -44,7 +45,7 @@ class Bilinear(keras.layers.Layer):
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.units = arguments.positive_integer("units", units)
+        self._keep_options(units=arguments.positive_integer("units", units))
         self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
@@ -73,10 +74,6 @@ class Bilinear(keras.layers.Layer):
         """`[..., units]`."""
         self._sizes(input_shape)
         return layer_shape((*input_shape[0][:-1], self.units))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "units": self.units}
 
     @staticmethod
     def _sizes(input_shape: Any) -> tuple[int, int]:
