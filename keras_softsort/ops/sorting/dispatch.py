@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_softsort._internal.not_a_number import or_nan
-from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
+from keras_softsort.ops.core.axes import flatten_lists, list_size, with_static_shape
 from keras_softsort.ops.core.deviations import deviations
 from keras_softsort.ops.core.numbers import straight_through
 from keras_softsort.ops.core.order import take
@@ -22,6 +22,8 @@ from keras_softsort.ops.sorting import methods
 from keras_softsort.ops.sorting._dense.rows import MatrixRows, SoftmaxRows
 from keras_softsort.ops.sorting._ordering import Lists, OrderedLists, Ranks
 from keras_softsort.ops.sorting.methods import SortArguments
+
+Product = Callable[[Lists, tf.Tensor], tf.Tensor]
 
 
 @traced_if_eager
@@ -163,56 +165,42 @@ def _product(
     args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool = False
 ) -> tf.Tensor:
     """P or P^T times `values` [B, n, d]: of short lists with the matrix, of long lists without it."""
-    if args.is_long is None:
-        return _product_by_size(args, lists, values, eps, transposed)
-    if args.is_long:
-        return _product_without_matrix(args, lists, values, eps, transposed)
-    return _product_with_matrix(args, lists, values, transposed)
-
-
-def _product_with_matrix(args: SortArguments, lists: Lists, values: tf.Tensor, transposed: bool) -> tf.Tensor:
-    rows = _rows(args, lists, _leading_ranks(lists))
-    return rows.multiply_transposed(values) if transposed else rows.multiply(values)
-
-
-def _product_without_matrix(
-    args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool
-) -> tf.Tensor:
     matrix_free = methods.METHODS[args.method].matrix_free
-    assert matrix_free is not None
+
+    def short(lists: Lists, values: tf.Tensor) -> tf.Tensor:
+        rows = _rows(args, lists, _leading_ranks(lists))
+        return rows.multiply_transposed(values) if transposed else rows.multiply(values)
+
+    if matrix_free is None or args.is_long is False:
+        return short(lists, values)
     multiply = matrix_free.multiply_transposed if transposed else matrix_free.multiply
-    return multiply(lists.in_order(), values, eps)
+
+    def long(lists: Lists, values: tf.Tensor) -> tf.Tensor:
+        return multiply(lists.in_order(), values, eps)
+
+    if args.is_long:
+        return long(lists, values)
+    return _product_by_size(tf.shape(args.scores)[-1] >= matrix_free.min_size, lists, values, short, long)
 
 
-def _product_by_size(
-    args: SortArguments, lists: Lists, values: tf.Tensor, eps: float | None, transposed: bool
-) -> tf.Tensor:
+def _product_by_size(is_long: tf.Tensor, lists: Lists, values: tf.Tensor, short: Product, long: Product) -> tf.Tensor:
     """The product of lists whose size only the graph knows when it runs."""
-    matrix_free = methods.METHODS[args.method].matrix_free
-    assert matrix_free is not None
-    is_long = tf.shape(args.scores)[-1] >= matrix_free.min_size
 
     @tf.custom_gradient
     def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
         given = dataclasses.replace(lists, scores=scores, tau=tau)
 
-        def short() -> tf.Tensor:
-            return _product_with_matrix(args, given, values, transposed)
-
-        def long() -> tf.Tensor:
-            return _product_without_matrix(args, given, values, eps, transposed)
-
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
-            def slopes(multiply: Callable[[], tf.Tensor]) -> Any:
+            def slopes(multiply: Product) -> Any:
                 with tf.GradientTape() as tape:
                     tape.watch([scores, tau, values])
-                    found = multiply()
+                    found = multiply(given, values)
                 return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
 
             return tf.cond(is_long, lambda: slopes(long), lambda: slopes(short))
 
-        return tf.cond(is_long, long, short), gradient
+        return tf.cond(is_long, lambda: long(given, values), lambda: short(given, values)), gradient
 
     return product(lists.scores, lists.tau, values)
 
@@ -249,8 +237,7 @@ def _valid(lists: Lists, values: tf.Tensor) -> tf.Tensor:
 
 def _leading_ranks(lists: Lists, count: int | None = None) -> Ranks:
     """The first `count` ranks of all lists, by default all."""
-    size = (lists.scores.shape[1] or tf.shape(lists.scores)[1]) if count is None else count
-    return Ranks(tf.range(size)[tf.newaxis], are_leading=True)
+    return Ranks(tf.range(list_size(lists.scores) if count is None else count)[tf.newaxis], are_leading=True)
 
 
 def _finish(result: tf.Tensor, args: SortArguments) -> tf.Tensor:
