@@ -24,20 +24,18 @@ _names: dict[str, set[str]] = defaultdict(set)
 @overload
 def export(item: Item) -> Item: ...
 @overload
-def export(
-    *, top_level: bool = False, folder: str | None = None, calls_back: bool = False
-) -> Callable[[Item], Item]: ...
-def export(item: Any = None, *, top_level: bool = False, folder: str | None = None, calls_back: bool = False) -> Any:
+def export(*, top_level: bool = False, calls_back: bool = False) -> Callable[[Item], Item]: ...
+def export(item: Any = None, *, top_level: bool = False, calls_back: bool = False) -> Any:
     """Make a function or class public: `@export`, or `@export(top_level=True)` for an operator that is `ks.NAME`.
 
-    The name becomes part of `__all__` of its folder, or of another `folder`. A class with a `get_config` is also
-    registered with Keras. The `__init__.py` of the folder still has to import the name, for type checkers. Calls with
-    an unknown argument raise an error that says what it is called here. AutoGraph converts no function, since that
-    would take longer than to trace it, but one that `calls_back` to functions of the user.
+    The name becomes part of `__all__` of its folder. A class with a `get_config` is also registered with Keras. The
+    `__init__.py` of the folder still has to import the name, for type checkers. Calls with an unknown argument raise an
+    error that says what it is called here. AutoGraph converts no function, since that would take longer than to trace
+    it, but one that `calls_back` to functions of the user.
     """
 
     def exported(item: Any) -> Any:
-        home = folder or item.__module__.split(".")[1]
+        home = item.__module__.split(".")[1]
         _names[f"{PACKAGE}.{home}"].add(item.__name__)
         if top_level or home in TOP_LEVEL_FOLDERS:
             _names[PACKAGE].add(item.__name__)
