@@ -98,8 +98,8 @@ class SoftQuantileLayer(SortingLayer):
     ) -> None:
         super().__init__(tau, **kwargs)
         method = methods.checked_method(method)
-        self._keep_options(method=method, power=methods.checked_power(power, method))
-        self._keep_options(q=np.atleast_1d(checked_quantiles(q)).tolist())
+        quantiles = np.atleast_1d(checked_quantiles(q)).tolist()
+        self._keep_options(method=method, power=methods.checked_power(power, method), q=quantiles)
         self._keep_checked(scale=scale, axis=axis)
 
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
