@@ -181,11 +181,10 @@ def _inputs(signature: Any) -> dict[str, tf.TensorSpec]:
     return {name: specs[name] for name in sorted(specs) if name != SIZES}
 
 
-def _checked_lists(lists: Any, inputs: Specs, item_ids: Any = None) -> tuple[list[Arrays], np.ndarray]:
+def _checked_lists(lists: Sequence[Any], inputs: Specs, item_ids: Any) -> tuple[list[Arrays], np.ndarray]:
     """Check `lists`, and `item_ids` if a signature takes them. Return arrays by input, and the numbers of items."""
-    given = arguments.elements("lists", lists, "arrays, one per list")
     asked = {name: spec for name, spec in inputs.items() if name != IDS}
-    found = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(given)]
+    found = [_checked_list(one, asked, f"lists[{i}]") for i, one in enumerate(lists)]
     of_items = next(name for name, spec in asked.items() if has_items(spec))
     sizes = np.array([len(arrays[of_items]) for arrays in found], np.int32)
     if IDS in inputs:
