@@ -62,7 +62,7 @@ def spearman_loss(
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
     15, 1904; as a loss: see the projections of `soft_rank`.
     """
-    sort = sort_arguments(lists.scores, lists.tau, mask=lists.mask, method=method, power=power, capability="ranks")
+    sort = sort_arguments(lists.scores, lists.tau, "ranks", mask=lists.mask, method=method, power=power)
     sizes = lists.sizes()
     ranks = dispatch.soft_ranks(sort)
     ranks = _centered(ranks, tf.reduce_sum(ranks, axis=-1) / sizes, lists)

@@ -124,11 +124,11 @@ class SortArguments(NamedTuple):
 def sort_arguments(
     scores: Any,
     tau: Any,
+    capability: str = "permutation",
     *,
     mask: Any = None,
     direction: str = "DESCENDING",
     method: str = "neural_sort",
-    capability: str = "permutation",
     power: float = 1.0,
     scale: str | None = None,
     top_k: int | None = None,

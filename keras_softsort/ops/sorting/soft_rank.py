@@ -68,14 +68,6 @@ def soft_rank(
     `neural_sort` and `soft_sort`.
     """
     args = sort_arguments(
-        scores,
-        tau,
-        mask=mask,
-        direction=direction,
-        method=method,
-        power=power,
-        capability="ranks",
-        scale=scale,
-        axis=axis,
+        scores, tau, "ranks", mask=mask, direction=direction, method=method, power=power, scale=scale, axis=axis
     )
     return dispatch.soft_ranks(args, arguments.boolean("hard", hard))

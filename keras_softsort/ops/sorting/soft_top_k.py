@@ -122,15 +122,7 @@ def soft_top_k_membership(
       [0.19, 1.0, 0.82]
     """
     args = sort_arguments(
-        scores,
-        tau,
-        mask=mask,
-        direction=direction,
-        method=method,
-        power=power,
-        capability="membership",
-        scale=scale,
-        axis=axis,
+        scores, tau, "membership", mask=mask, direction=direction, method=method, power=power, scale=scale, axis=axis
     )
     k = _checked_counts(k, args.scores)
     largest = k if isinstance(k, int) else tf.reduce_max(k)
