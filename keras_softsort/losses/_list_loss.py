@@ -102,11 +102,11 @@ class ListLoss(WeightedLoss):
         `lists` has `labels`, `mask` and `weights`, each `[batch, n]` and 0 (False) in the padding. They have the dtype
         of `y_pred`, float32 or float64. In a list with a NaN label all labels are NaN.
         """
-        raise self._not_implemented("call")
+        raise self._not_implemented()
 
-    def _not_implemented(self, name: str) -> NotImplementedError:
-        """The error of a subclass without the hook that stands in for the method `name`."""
-        hook = self._instead[name]
+    def _not_implemented(self) -> NotImplementedError:
+        """The error of a subclass without the hook that stands in for `call`."""
+        hook = self._instead["call"]
         return NotImplementedError(f"{type(self).__name__} must define {hook}, which returns the losses [batch]")
 
     def weighted_losses(self, y_true: Any, y_pred: Any, sample_weight: Any) -> WeightedLosses:
@@ -181,7 +181,7 @@ class ScoreLoss(ListLoss):
 
     def score_losses(self, scores: tf.Tensor, labels: tf.Tensor, *, mask: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """The weighted loss of each list: `[batch]`."""
-        raise self._not_implemented("call")
+        raise self._not_implemented()
 
     def list_losses(self, lists: Lists, y_pred: tf.Tensor) -> tf.Tensor:
         """The loss of each list [batch], NaN for a list with a NaN label or score."""
