@@ -197,11 +197,8 @@ class SortingLayer(TemperatureLayer):
         """The scores, the temperature to use, and the mask of the scores."""
         scores, tau, mask = self.split_inputs(inputs, mask)
         if self.axis != -1:
-            return (
-                scores,
-                temperature_per_example(tf.convert_to_tensor(tau), scores),
-                of_all_entries("mask", mask, scores),
-            )
+            tau = temperature_per_example(tf.convert_to_tensor(tau), scores)
+            return scores, tau, of_all_entries("mask", mask, scores)
         return tf.squeeze(scores, axis=-1) if len(scores.shape) == 3 else scores, tau, mask
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

@@ -165,12 +165,8 @@ class SoftTopKLayer(SortingLayer):
     def call(self, inputs: Any, mask: Any = None) -> tf.Tensor:
         """Map [batch, n] to [batch, k], [batch, k, n] or [batch, n]."""
         scores, tau, mask = self.split_scores(inputs, mask)
-        options = {
-            "method": self._method(),
-            "mask": mask,
-            **self._options("power", "hard", "direction", "scale", "axis"),
-        }
-        result = self._operator()(scores, self.k, tau, **options)
+        options = self._options("power", "hard", "direction", "scale", "axis")
+        result = self._operator()(scores, self.k, tau, method=self._method(), mask=mask, **options)
         return result if self.returns == "membership" else getattr(result, self.returns)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
