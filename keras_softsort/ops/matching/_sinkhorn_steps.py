@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -28,13 +27,11 @@ class State(NamedTuple):
     columns: tf.Tensor  # [B, M]
     made: tf.Tensor  # int32 [B]: how many iterations a matrix makes in total, as far as is known
 
-    def after(
-        self, plan: Plan, t: Any, rows: tf.Tensor, columns: tf.Tensor, error: Callable[[], tf.Tensor] | None
-    ) -> State:
-        """The state after iteration t, or this one for matrices that stop. `error` [B], if asked, is of this state."""
+    def after(self, plan: Plan, t: Any, rows: tf.Tensor, columns: tf.Tensor, error: tf.Tensor | None) -> State:
+        """The state after iteration t, or this one for matrices that stop. `error` [B] is of this state, if checked."""
         made = self.made
-        if error is not None and plan.tolerance is not None:
-            converged = tf.logical_and(error() <= plan.tolerance, t > 0)
+        if error is not None:
+            converged = tf.logical_and(error <= plan.tolerance, t > 0)
             made = tf.where(converged, tf.minimum(made, t), made)
         is_made = _is_made(plan, t, made)
         return State(_where_made(is_made, rows, self.rows), _where_made(is_made, columns, self.columns), made)
@@ -66,11 +63,10 @@ class Scalings(NamedTuple):
             products = _times(self.kernel, state.columns)
             u = _scaling(self.row_sums, products)
             v = _scaling(self.column_sums, _times(self.kernel, u, axis=1))
-
-            def error(u: tf.Tensor = state.rows, products: tf.Tensor = products) -> tf.Tensor:
-                return tf.reduce_max(tf.abs(u * products - self.row_sums), axis=1)
-
-            states.append(state.after(plan, first + t, u, v, None if plan.checks_segments and t else error))
+            error = None
+            if plan.tolerance is not None and not (plan.checks_segments and t):
+                error = tf.reduce_max(tf.abs(state.rows * products - self.row_sums), axis=1)
+            states.append(state.after(plan, first + t, u, v, error))
         return states
 
     def weights(self, state: State) -> tf.Tensor:
@@ -220,7 +216,8 @@ class Potentials(NamedTuple):
         """
         f, row_weights = self._step(before.columns, self.row_sums, axis=2)
         g, kernel = self._step(f, self.column_sums, axis=1)
-        state = before.after(plan, first, f, g, lambda: self._change(before.rows, f))
+        error = None if plan.tolerance is None else self._change(before.rows, f)
+        state = before.after(plan, first, f, g, error)
         ones = State(tf.ones_like(f), tf.ones_like(g), state.made)
         states = self._scalings(kernel).states(plan._replace(length=plan.length - 1), first + 1, ones)
         return state, (row_weights, kernel), states
