@@ -16,7 +16,7 @@ from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, ndcg_parts
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite_with_gain
 from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch, methods
-from keras_softsort.ops.sorting.methods import SortArguments, sort_arguments
+from keras_softsort.ops.sorting.methods import SortArguments, sort_of_lists
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -106,8 +106,7 @@ def neural_ndcg_loss(
         scores = sampled_scores(scores, Noise(num_samples, noise_scale, seed))
         gains = tf.broadcast_to(gains, tf.shape(scores))
         mask = None if mask is None else tf.broadcast_to(mask, tf.shape(scores))
-    tau = lists.tau if lists.tau.shape.rank == 0 else lists.tau[:, 0]
-    sort = sort_arguments(scores, tau, mask=mask, method=method, power=power)
+    sort = sort_of_lists(scores, lists.tau, mask, method, power)
     rows = tf.shape(rank_weights)[0]
     if k is None and not hard and not num_iterations:
         ordered = dispatch.multiply(sort, gains[..., tf.newaxis])[..., :rows, 0]

@@ -24,7 +24,7 @@ from keras_softsort.ops.ranking.lists import (
 )
 from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch
-from keras_softsort.ops.sorting.methods import sort_arguments
+from keras_softsort.ops.sorting.methods import sort_arguments, sort_of_lists
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -111,7 +111,7 @@ def _neural_sort_cross_entropies(lists: RankingLists, label_tau: float | None) -
         shares = true_shares(lists.labels, lists.mask, "DESCENDING", tf.shape(lists.scores)[1])
     else:
         shares = dispatch.permutation(sort_arguments(lists.labels, label_tau, mask=lists.mask))
-    log_weights = dispatch.log_permutation(sort_arguments(lists.scores, lists.tau, mask=lists.mask))
+    log_weights = dispatch.log_permutation(sort_of_lists(lists.scores, lists.tau, lists.mask))
     # Logarithms of excluded items are left out.
     shares = _weighted(lists, shares)
     log_weights = tf.where(tf.not_equal(shares, 0), log_weights, tf.zeros_like(log_weights))

@@ -12,7 +12,7 @@ from keras_softsort.ops.core.order import mean_ranks
 from keras_softsort.ops.ranking.lists import RankingLists, TauArguments, finite
 from keras_softsort.ops.ranking.operators import list_operator
 from keras_softsort.ops.sorting import dispatch, methods
-from keras_softsort.ops.sorting.methods import sort_arguments
+from keras_softsort.ops.sorting.methods import sort_of_lists
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -62,7 +62,7 @@ def spearman_loss(
     Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American Journal of Psychology
     15, 1904; as a loss: see the projections of `soft_rank`.
     """
-    sort = sort_arguments(lists.scores, lists.tau, "ranks", mask=lists.mask, method=method, power=power)
+    sort = sort_of_lists(lists.scores, lists.tau, lists.mask, method, power)
     sizes = lists.sizes()
     ranks = dispatch.soft_ranks(sort)
     ranks = _centered(ranks, tf.reduce_sum(ranks, axis=-1) / sizes, lists)

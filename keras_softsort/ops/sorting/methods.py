@@ -156,6 +156,14 @@ def sort_arguments(
     )
 
 
+def sort_of_lists(
+    scores: tf.Tensor, tau: tf.Tensor, mask: tf.Tensor | None, method: str = "neural_sort", power: float = 1.0
+) -> SortArguments:
+    """The arguments for sorting checked lists `[..., B, n]` in the compute dtype. `tau` is a scalar or `[B, 1]`."""
+    tau = tau if tau.shape.rank == 0 else tau[:, 0]
+    return SortArguments(scores, tau, mask, "DESCENDING", method, power, _is_long(method, power, scores.shape[-1]))
+
+
 def _is_long(method: str, power: float, size: int | None) -> bool | None:
     matrix_free = METHODS[method].matrix_free
     if matrix_free is None or power != 1:
