@@ -95,7 +95,7 @@ def sinkhorn_matrices(
     """
     scores = flatten_lists(logits, inner=2)
     scores = tf.cast(scores, compute_dtype(scores.dtype))
-    rows, columns = _sums(scores, row_mask, row_sums, 1), _sums(scores, column_mask, column_sums, 2)
+    rows, columns = _flat_sums(scores, row_mask, row_sums, 1), _flat_sums(scores, column_mask, column_sums, 2)
     failed = tf.reshape(tf.math.is_nan(tau), [-1])
     are_ones = all(each is None for each in (row_mask, column_mask, row_sums, column_sums))
     is_square = logits.shape[-1] is not None and logits.shape[-2] == logits.shape[-1]
@@ -122,8 +122,7 @@ def sinkhorn_matrices(
 def _without_lone_items(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The sums, 0 for rows and columns that -inf allows no match."""
     # NaN counts as allowed, so that it is found later.
-    allowed = at_least_or_nan(scores, scores.dtype.min)
-    allowed &= (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    allowed = _valid_pairs(rows, columns) & at_least_or_nan(scores, scores.dtype.min)
     of_rows, of_columns = (tf.reduce_any(allowed, axis=axis) for axis in (2, 1))
     return tf.where(of_rows, rows, tf.zeros_like(rows)), tf.where(of_columns, columns, tf.zeros_like(columns))
 
@@ -166,7 +165,7 @@ def _allowed_pairs(
 
     A failed matrix is computed as zeros, since NaN would end the loops that all matrices of the batch share.
     """
-    valid = (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    valid = _valid_pairs(rows, columns)
     failed |= tf.reduce_any(is_nan_or_infinity(scores) & valid, axis=[1, 2])
     failed = with_static_shape(failed, scores.shape[:1])
     zeroed = failed[:, tf.newaxis, tf.newaxis]
@@ -230,12 +229,19 @@ def checked_sums(name: str, sums: Any, mask: tf.Tensor | None, matrix: tf.Tensor
     return arguments.non_negative_tensor(name, sums)
 
 
-def _sums(scores: tf.Tensor, mask: tf.Tensor | None, sums: tf.Tensor | None, axis: int) -> tf.Tensor:
-    """The sums [B, size] along `axis`, 1 unless given and 0 if masked."""
-    if sums is None:
-        shape = tf.shape(scores)
-        sums = tf.ones([shape[0], shape[axis]], scores.dtype)
-    return sums if mask is None else tf.where(flatten_lists(mask), sums, tf.zeros_like(sums))
+def _flat_sums(scores: tf.Tensor, mask: tf.Tensor | None, sums: tf.Tensor | None, axis: int) -> tf.Tensor:
+    """The sums [B, size] along `axis`: those given by `checked_sums`, or 1, and 0 if masked."""
+    if sums is not None:
+        return flatten_lists(sums)
+    if mask is not None:
+        return tf.cast(flatten_lists(mask), scores.dtype)
+    shape = tf.shape(scores)
+    return tf.ones([shape[0], shape[axis]], scores.dtype)
+
+
+def _valid_pairs(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """Whether neither the row nor the column of a pair [B, N, M] is masked."""
+    return (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
 
 
 def _surplus(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
@@ -249,7 +255,7 @@ def _surplus(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
 def _slack_score(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
     """The score [B, 1, 1] of a slack, the smallest maximum of a row or 0. A higher one would lose digits."""
     smallest, largest = scores.dtype.min, scores.dtype.max
-    used = tf.math.is_finite(scores) & (rows[:, :, tf.newaxis] > 0) & (columns[:, tf.newaxis, :] > 0)
+    used = _valid_pairs(rows, columns) & tf.math.is_finite(scores)
     maxima = tf.reduce_max(tf.where(used, scores, smallest), axis=2, keepdims=True)
     score = tf.reduce_min(tf.where(maxima > smallest, maxima, largest), axis=1, keepdims=True)
     return tf.where(score < largest, score, tf.zeros_like(score))

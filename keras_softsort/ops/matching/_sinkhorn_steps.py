@@ -57,12 +57,12 @@ class Scalings(NamedTuple):
 
     def states(self, plan: Plan, first: Any, before: State) -> list[State]:
         """The states before iteration `first`, and after each iteration from there to the end of its segment."""
-        states = [before]
+        states, least_rows, least_columns = [before], _least_products(self.row_sums), _least_products(self.column_sums)
         for t in range(plan.length):
             state = states[-1]
             products = _times(self.kernel, state.columns)
-            u = _scaling(self.row_sums, products)
-            v = _scaling(self.column_sums, _times(self.kernel, u, axis=1))
+            u = self.row_sums / tf.maximum(products, least_rows)
+            v = self.column_sums / tf.maximum(_times(self.kernel, u, axis=1), least_columns)
             error = None
             if plan.tolerance is not None and not (plan.checks_segments and t):
                 error = tf.reduce_max(tf.abs(state.rows * products - self.row_sums), axis=1)
@@ -264,9 +264,9 @@ def _sum_of_products(left: list[tf.Tensor], right: list[tf.Tensor]) -> tf.Tensor
     return tf.matmul(tf.stack(left, axis=2), tf.stack(right, axis=1))
 
 
-def _scaling(sums: tf.Tensor, products: tf.Tensor) -> tf.Tensor:
-    """The scalings with which the products become the sums; 0 where the sum is 0."""
-    return sums / tf.maximum(products, tf.maximum(sums * MIN_PRODUCT[sums.dtype], TINY[sums.dtype]))
+def _least_products(sums: tf.Tensor) -> tf.Tensor:
+    """The least numbers by which `sums` are divided. A scaling is then finite, and 0 where its sum is 0."""
+    return tf.maximum(sums * MIN_PRODUCT[sums.dtype], TINY[sums.dtype])
 
 
 def _is_made(plan: Plan, t: Any, made: tf.Tensor) -> tf.Tensor | None:

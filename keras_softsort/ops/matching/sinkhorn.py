@@ -241,8 +241,8 @@ def _soft_matching(given: SinkhornArguments) -> tuple[tf.Tensor, tf.Tensor]:
         tau,
         row_mask=given.row_mask,
         column_mask=given.column_mask,
-        row_sums=None if given.row_sums is None else flatten_lists(given.row_sums),
-        column_sums=None if given.column_sums is None else flatten_lists(given.column_sums),
+        row_sums=given.row_sums,
+        column_sums=given.column_sums,
         penalty=given.penalty,
     )
     weights, *last = iterations(Potentials, matrices.start, given.plan)(*matrices.inputs())
