@@ -33,8 +33,10 @@ class State(NamedTuple):
         if error is not None:
             converged = tf.logical_and(error <= plan.tolerance, t > 0)
             made = tf.where(converged, tf.minimum(made, t), made)
-        is_made = _is_made(plan, t, made)
-        return State(_where_made(is_made, rows, self.rows), _where_made(is_made, columns, self.columns), made)
+        if not plan.may_end:
+            return State(rows, columns, made)
+        is_made = (t < made)[:, tf.newaxis]
+        return State(tf.where(is_made, rows, self.rows), tf.where(is_made, columns, self.columns), made)
 
 
 class Gradients(NamedTuple):
@@ -83,15 +85,16 @@ class Scalings(NamedTuple):
         left, right = [], []
         for t in reversed(range(plan.length)):
             v_before, (u, v, made) = states[t].columns, states[t + 1]
-            is_made = _is_made(plan, first + t, made)
-            y = tf.math.divide_no_nan(_where_made(is_made, d_v, tf.zeros_like(v)), self.column_sums)
-            d_u_now = _where_made(is_made, d_u - u * _times(self.kernel, v * y), tf.zeros_like(u))
+            is_made = (first + t < made)[:, tf.newaxis]
+            y = tf.math.divide_no_nan(_where_made(plan, is_made, d_v, tf.zeros_like(v)), self.column_sums)
+            d_u_now = _where_made(plan, is_made, d_u - u * _times(self.kernel, v * y), tf.zeros_like(u))
             x = tf.math.divide_no_nan(d_u_now, self.row_sums)
             left += [u, u * x]
             right += [v * y, v_before]
-            # Rows of a state act through the columns of the same iteration, or as the last ones.
-            d_u = _before_made(first + t, made, d_u)
-            d_v = _where_made(is_made, -v_before * _times(self.kernel, u * x, axis=1), d_v)
+            # Rows of a state act through the columns of the same iteration, or as the last ones. This is no constant 0,
+            # which `tf.vectorized_map` cannot carry through a loop that begins with another gradient.
+            d_u = tf.where(is_made, tf.zeros_like(d_u), d_u)
+            d_v = _where_made(plan, is_made, -v_before * _times(self.kernel, u * x, axis=1), d_v)
             d_row_sums, d_column_sums = d_row_sums + x, d_column_sums + y
         d_kernel -= _sum_of_products(left, right)
         return Gradients(d_kernel, d_u, d_v, d_row_sums, d_column_sums, d_exponent)
@@ -173,9 +176,9 @@ class Potentials(NamedTuple):
             gradients = scalings.reversed_states(rest, first + 1, states, gradients._replace(logits=0.0))
             d_logits += scalings.where_positive(kernel * gradients.logits)
         _, d_f, d_g, d_row_sums, d_column_sums, d_exponent = gradients
-        rho, is_made = (1.0 if self.exponent is None else self.exponent), _is_made(plan, first, made)
-        y = rho * tf.math.divide_no_nan(_where_made(is_made, d_g, tf.zeros_like(g)), self.column_sums)
-        d_f_now = _where_made(is_made, d_f - tf.linalg.matvec(kernel, y), tf.zeros_like(f))
+        rho, is_made = (1.0 if self.exponent is None else self.exponent), (first < made)[:, tf.newaxis]
+        y = rho * tf.math.divide_no_nan(_where_made(plan, is_made, d_g, tf.zeros_like(g)), self.column_sums)
+        d_f_now = _where_made(plan, is_made, d_f - tf.linalg.matvec(kernel, y), tf.zeros_like(f))
         x = rho * tf.math.divide_no_nan(d_f_now, self.row_sums)
         if self.exponent is not None:
             # The gradient of a potential before the exponent is x row_sums / rho; for rho it is this times f / rho.
@@ -183,8 +186,8 @@ class Potentials(NamedTuple):
             d_exponent += tf.add_n([tf.reduce_sum(each, axis=1, keepdims=True) for each in terms]) / rho**2
         return Gradients(
             logits=d_logits - (kernel * y[:, tf.newaxis, :] + row_weights * x[:, :, tf.newaxis]),
-            rows=_before_made(first, made, d_f),
-            columns=_where_made(is_made, -tf.linalg.matvec(row_weights, x, transpose_a=True), d_g),
+            rows=tf.where(is_made, tf.zeros_like(d_f), d_f),
+            columns=_where_made(plan, is_made, -tf.linalg.matvec(row_weights, x, transpose_a=True), d_g),
             row_sums=d_row_sums + x,
             column_sums=d_column_sums + y,
             exponent=d_exponent,
@@ -269,17 +272,6 @@ def _least_products(sums: tf.Tensor) -> tf.Tensor:
     return tf.maximum(sums * MIN_PRODUCT[sums.dtype], TINY[sums.dtype])
 
 
-def _is_made(plan: Plan, t: Any, made: tf.Tensor) -> tf.Tensor | None:
-    """Whether each matrix [B, 1] makes iteration t, from 0; None if all do."""
-    return (t < made)[:, tf.newaxis] if plan.may_end else None
-
-
-def _before_made(t: Any, made: tf.Tensor, d_rows: tf.Tensor) -> tf.Tensor:
-    """The gradient of rows before iteration t, which does not use them: 0 if it is made."""
-    # Never a constant, which `tf.vectorized_map` cannot carry through a loop that begins with another gradient.
-    return tf.where((t < made)[:, tf.newaxis], tf.zeros_like(d_rows), d_rows)
-
-
-def _where_made(is_made: tf.Tensor | None, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-    """`new` for matrices that make an iteration, and `old` for others."""
-    return new if is_made is None else tf.where(is_made, new, old)
+def _where_made(plan: Plan, is_made: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+    """`new` for matrices that make an iteration, and `old` for others. No operation if all make it."""
+    return tf.where(is_made, new, old) if plan.may_end else new
