@@ -97,23 +97,22 @@ def sinkhorn_matrices(
     scores = tf.cast(scores, compute_dtype(scores.dtype))
     rows, columns = _flat_sums(scores, row_mask, row_sums, 1), _flat_sums(scores, column_mask, column_sums, 2)
     failed = tf.reshape(tf.math.is_nan(tau), [-1])
+    tau = tf.where(tau > 0, tau, tf.ones_like(tau))
     are_ones = all(each is None for each in (row_mask, column_mask, row_sums, column_sums))
     is_square = logits.shape[-1] is not None and logits.shape[-2] == logits.shape[-1]
-    if not are_ones:
+    if row_sums is not None or column_sums is not None:
         rows, columns, has_wrong_sums = _without_wrong_sums(rows, columns)
         failed |= has_wrong_sums
     rows, columns = _without_lone_items(scores, rows, columns)
+    exponent = None
     if penalty is not None:
         rows, columns = _without_lone_sides(rows, columns)
+        exponent = penalty / (penalty + tau)
+        exponent = exponent if exponent.shape.rank == 0 else tf.squeeze(exponent, axis=-1)
     elif not (are_ones and is_square):
         scores, rows, columns = _with_slack(scores, rows, columns)
-        are_ones = False
     scores, rows, columns = _of_one_shape(scores, rows, columns)
     scores, allowed, failed = _allowed_pairs(scores, rows, columns, failed)
-    tau = tf.where(tau > 0, tau, tf.ones_like(tau))
-    exponent = None if penalty is None else penalty / (penalty + tau)
-    if exponent is not None and exponent.shape.rank != 0:
-        exponent = tf.squeeze(exponent, axis=-1)
     below, start = _in_temperatures(scores, allowed, tau, relative=penalty is None)
     start = tf.where(columns > 0, start, excluded(start.dtype))
     return SinkhornMatrices(below, start, rows, columns, failed, exponent)
