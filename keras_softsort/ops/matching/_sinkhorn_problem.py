@@ -110,7 +110,10 @@ def sinkhorn_matrices(
         exponent = penalty / (penalty + tau)
         exponent = exponent if exponent.shape.rank == 0 else tf.squeeze(exponent, axis=-1)
     elif not (are_ones and is_square):
-        scores, rows, columns = _with_slack(scores, rows, columns)
+        surplus, shape = _surplus(rows, columns), tf.shape(scores)
+        if are_ones:  # A matrix whose size only the graph knows may be square.
+            surplus = tf.where(tf.equal(shape[1], shape[2]), tf.zeros_like(surplus), surplus)
+        scores, rows, columns = _with_slack(scores, rows, columns, surplus)
     scores, rows, columns = _of_one_shape(scores, rows, columns)
     scores, allowed, failed = _allowed_pairs(scores, rows, columns, failed)
     below, start = _in_temperatures(scores, allowed, tau, relative=penalty is None)
@@ -146,9 +149,11 @@ def _without_lone_sides(rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor,
     return tf.where(is_lone, tf.zeros_like(rows), rows), tf.where(is_lone, tf.zeros_like(columns), columns)
 
 
-def _with_slack(scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _with_slack(
+    scores: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor, surplus: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """The scores [B, n + 1, m + 1] and the sums, with a row and a column for the mass that the other side lacks."""
-    surplus, score = _surplus(rows, columns), _slack_score(scores, rows, columns)
+    score = _slack_score(scores, rows, columns)
     rows = tf.concat([rows, tf.nn.relu(surplus)], axis=1)
     columns = tf.concat([columns, tf.nn.relu(-surplus)], axis=1)
     paddings = [[0, 0], [0, 1], [0, 1]]
