@@ -27,9 +27,7 @@ def neural_sort_logits(lists: Lists, ranks: Ranks, power: float) -> tf.Tensor:
 
 def soft_sort_logits(lists: Lists, ranks: Ranks, power: float) -> tf.Tensor:
     """`-|sorted_i - s_j|^power` in the rows i: [B, r, n]."""
-    # The bounds change no number. Without an operation here, a TPU's compiler stores the sorted scores for all pairs.
-    ordered = tf.clip_by_value(_sorted_scores(lists, ranks), lists.scores.dtype.min, lists.scores.dtype.max)
-    return -_power(tf.abs(ordered[:, :, tf.newaxis] - lists.scores[:, tf.newaxis, :]), power)
+    return -_power(tf.abs(_sorted_scores(lists, ranks)[:, :, tf.newaxis] - lists.scores[:, tf.newaxis, :]), power)
 
 
 class SortedItems(NamedTuple):
@@ -124,7 +122,8 @@ def _sorted_scores(lists: Lists, ranks: Ranks) -> tf.Tensor:
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return ordered.gradient_of_sorted_scores(upstream, ranks)
 
-        return take(scores, ranks.of(ordered.order)), gradient
+        # The bound changes no number. Without an operation here, a TPU's compiler stores these scores for all pairs.
+        return tf.maximum(take(scores, ranks.of(ordered.order)), scores.dtype.min), gradient
 
     return at_ranks(lists.scores)
 
