@@ -137,7 +137,7 @@ class OrderedLists(Lists):
         groups, size = tie_groups(self.ordered_keys), list_size(self.scores)
         sums = group_sums(d_rows, groups if ranks is None else ranks.of(groups), size)
         sizes = group_sums(tf.ones_like(groups, d_rows.dtype), groups, size)
-        return take(sums / tf.maximum(sizes, 1), take(groups, self.ranks))
+        return take(sums / tf.maximum(sizes, 1), group_sums(groups, self.order, size))
 
 
 def flat_lists(
