@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort.ops.core.axes import list_size
-from keras_softsort.ops.core.order import descending
 from keras_softsort.ops.ranking.lists import RankingLists
 
 GAINS = ("exponential", "linear")
@@ -107,9 +106,7 @@ def rank_discounts(lists: tf.Tensor, k: int | None = None, kind: str | Callable 
 
 def ideal_dcg(gains: tf.Tensor, rank_weights: tf.Tensor) -> tf.Tensor:
     """The DCG of the best order of `gains` [batch, n], with the discounts [n or fewer] of its ranks: [batch]."""
-    best, _ = descending(gains)
-    if gains.shape[1] is None or gains.shape[1] != rank_weights.shape[0]:
-        best = best[:, : tf.shape(rank_weights)[0]]
+    best = tf.math.top_k(tf.stop_gradient(gains), rank_weights.shape[0] or tf.shape(rank_weights)[0]).values
     return tf.reduce_sum(best * rank_weights, axis=-1)
 
 
