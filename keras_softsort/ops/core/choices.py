@@ -151,13 +151,14 @@ class Ordered(NamedTuple):
         """The costs [B, n], and for each of the `weights` [B, n] the gradient of their weighted sum."""
         # The largest score may be -inf, from which -inf cannot be subtracted.
         peak = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, axis=1, keepdims=True), scores.dtype.min / 8))
+        below = scores - peak
         # NaN counts as in range: sums of exponentials keep it within its list.
-        is_far = tf.logical_and(scores - peak < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
-        return _either(tf.reduce_any(is_far), self._of_any_range, self._in_range)(scores, peak, *weights)
+        is_far = tf.logical_and(below < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
+        return _either(tf.reduce_any(is_far), self._of_any_range, self._in_range)(scores, below, *weights)
 
-    def _in_range(self, scores: tf.Tensor, peak: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
+    def _in_range(self, scores: tf.Tensor, below: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
         """The costs and slopes in linear time, for scores within `SAFE_RANGE` of the largest of their list."""
-        terms = tf.exp(scores - peak)
+        terms = tf.exp(below)
         others = self.others(terms)
         left = others + terms
         is_left = tf.sign(left)  # 0 where no item is left; the quotient is then 0 / 1
@@ -165,7 +166,7 @@ class Ordered(NamedTuple):
         costs = tf.math.log1p(others / (terms + (1 - is_left)))
         return [costs, *(terms * self.choosing(tf.math.divide_no_nan(w, left)) - w * is_left for w in weights)]
 
-    def _of_any_range(self, scores: tf.Tensor, peak: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
+    def _of_any_range(self, scores: tf.Tensor, below: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
         """The costs and slopes in O(n^1.5) time and memory."""
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(scores)

@@ -102,8 +102,8 @@ def tied_ranks(sort_keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first and the last rank [B, n] of each key in descending `sort_keys` [B, n]. NaN differs from itself."""
     groups = tie_groups(sort_keys)
     sizes = on_device(group_sums(tf.ones_like(groups), groups, list_size(groups)))
-    last = take(tf.cumsum(sizes, axis=-1), groups) - 1
-    first = last - take(sizes, groups) + 1
+    ends = tf.cumsum(sizes, axis=-1)
+    first, last = take(ends - sizes, groups), take(ends, groups) - 1
     return tf.cast(first, tf.int32), tf.cast(last, tf.int32)
 
 
