@@ -22,7 +22,7 @@ def test_every_call_has_a_list():
     assert re.findall(r"^- `(.+?)`: `", lists, re.MULTILINE) == list(call_flow.calls())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_call_is_traced():
     # A function that was traced before runs no further, so that some files may be missing.
     visits = call_flow.of_calls(call_flow.visits_of, call_flow.calls())

@@ -97,7 +97,7 @@ ONE_OF_EACH_KIND = {"ranknet_loss", "mixture_em_loss", "permutation_cross_entrop
 SHAPED = [name for name in FIRST if objects.EVERYTHING or name not in {*LOSSES, *METRICS} - ONE_OF_EACH_KIND]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_static_shapes():
     """In a graph, empty lists have the static shapes of other lists, with 0 for the list size."""
     wrong = {}
@@ -121,7 +121,7 @@ def test_static_shapes():
 )
 @pytest.mark.parametrize("shape", [(2, 0), pytest.param((0, 3), marks=pytest.mark.nightly)], ids=str)
 @pytest.mark.parametrize(
-    "mode", ["traced", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("eager", "unknown_shape", "xla"))]
+    "mode", ["eager", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "unknown_shape", "xla"))]
 )
 def test_operators(name, shape, mode):
     run, options = value_and_gradient(FUNCTIONS[name]), {}

@@ -1,4 +1,4 @@
-"""Every operator in float32, traced and compiled, at sizes that are not powers of two."""
+"""Every operator in float32, compiled and nightly traced, at sizes that are not powers of two."""
 
 import functools
 
@@ -27,7 +27,7 @@ LABELS = {
 MODES = {"unknown_shape": SHAPES, "traced": SHAPES[1:2], "xla": SHAPES[:1]}
 IN_MODES = pytest.mark.parametrize(
     "mode",
-    [pytest.param("unknown_shape", marks=pytest.mark.nightly), pytest.param("traced", marks=pytest.mark.slow), "xla"],
+    [*(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("unknown_shape", "traced")), "xla"],
 )
 # An operator with each method and power, once.
 SORTING = {str(case): case for case in operators.FEW}

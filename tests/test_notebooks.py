@@ -95,7 +95,7 @@ def ratings(tmp_path):
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_movies_are_ranked_from_top_to_bottom(ratings, monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
     (program,) = [path for path in PROGRAMS if path.stem == "listwise_ranking"]

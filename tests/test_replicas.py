@@ -13,8 +13,8 @@ import keras_softsort as ks
 
 TESTS = pathlib.Path(__file__).parent
 RUN = "import sys; sys.path.insert(0, sys.argv[1]); from support import two_replicas; two_replicas.main(sys.argv[2])"
-# Both stacks share this code; `tf_ranking/test_pipelines.py` trains two replicas of Keras 2 each time.
-pytestmark = pytest.mark.slow if models.IS_KERAS_3 else pytest.mark.nightly
+# Its process runs for a minute. `tf_ranking/test_pipelines.py` trains two replicas of Keras 2 each time.
+pytestmark = pytest.mark.nightly
 NOISY = {ks.GumbelSinkhornLayer, ks.GumbelSoftmaxLayer, ks.PlackettLuceSampler, ks.DkNNLayer}
 
 

@@ -37,7 +37,7 @@ SCORES = np.array([[0.25, 2.03125, -1.0625, 0.515625, 0.484375, -0.25]])
 # Losses of one score per item.
 LOSSES = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes == "scores" and loss.operator}
 CLASSES = {cls.__name__: cls for cls, loss in objects.SUBJECTS.items() if loss.operator in LOSSES}
-MODES = ["traced", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("unknown_shape", "xla"))]
+MODES = ["op_by_op", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "unknown_shape", "xla"))]
 
 
 def outcome(function, scores, mode="op_by_op", dtype="float32"):

@@ -42,7 +42,7 @@ TINY = {
 
 
 # Some of these take seconds with any settings.
-SLOW = {"linear_assignment", "eager_calls", "set_matching", "lambda_gradients"}
+SLOW = {"linear_assignment", "eager_calls", "set_matching", "lambda_gradients", "serving_latency"}
 # Scripts with tests of another form, here or in other files.
 OTHERS = {"counts", "results", "batch_scoring", "tracking", "data_reading", "million"}
 

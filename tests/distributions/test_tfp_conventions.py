@@ -21,7 +21,7 @@ EACH = pytest.mark.parametrize("make", RACES.values(), ids=RACES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("top_k", [None, 2])
+@pytest.mark.parametrize("top_k", [pytest.param(None, marks=pytest.mark.nightly), 2])
 def test_log_prob_in_a_strict_map(top_k):
     """Every operation has a vectorized form, for orders and for logits."""
     orders = np.int32([[2, 0, 3, 1], [1, 3, 0, 2], [0, 0, 3, 2], [4, 0, 1, 2], [-1, 0, 1, 2]])[:, :top_k]
@@ -55,8 +55,17 @@ def test_divergence_of_a_list_and_a_batch():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("top_k", [pytest.param(None, marks=pytest.mark.nightly), 2])
-@pytest.mark.parametrize("shapes", [((4,), (3, 4)), ((3, 4), (4,)), ((3, 1, 4), (2, 4))], ids=str)
+@pytest.mark.parametrize(
+    ("shapes", "top_k"),
+    [
+        (((3, 1, 4), (2, 4)), 2),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((((3, 1, 4), (2, 4)), None), (((4,), (3, 4)), 2), (((3, 4), (4,)), 2))
+        ),
+    ],
+    ids=str,
+)
 def test_divergences_broadcast(shapes, top_k):
     first, second = (RNG.normal(size=shape) for shape in shapes)
     p, q = np.broadcast_arrays(first, second)

@@ -30,7 +30,9 @@ def example(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`shuffle=True` was passed:UserWarning")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "sort_digits" else [pytest.mark.nightly]) for name in NAMES]
+)
 def test_runs_prints_and_draws(name, example, tmp_path, capsys):
     results = example(name).main(**TINY[name], output=tmp_path)
     assert len(results) >= 2  # ours, and a baseline

@@ -23,11 +23,11 @@ each_loss = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.cls.__
 
 
 def with_and_without_jit():
-    """Every loss with a temperature in a graph, and one of each kind compiled; with everything, all."""
+    """One loss of each kind with a temperature, in a graph and compiled; with everything, all."""
     for case in LOSSES:
         if case.make().has_tau:
-            yield case, False
-            yield pytest.param(case, True, marks=[] if case.cls in objects.KINDS else [pytest.mark.nightly])
+            for jit_compile in (False, True):
+                yield pytest.param(case, jit_compile, marks=[] if case.cls in objects.KINDS else [pytest.mark.nightly])
 
 
 def inputs(case):

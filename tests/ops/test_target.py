@@ -87,13 +87,22 @@ PRODUCTS = {
     "soft_rank-soft_sort": lambda s, tau: ks.soft_rank(s, tau, method="soft_sort", power=2.0, mask=MASK),
 }
 MASK = tf.constant([True, True, False, True, True])
+# `test_autodiff.py` has second derivatives of some each time.
+SECOND_AND_FORWARD = [("cpu", "forward"), ("cpu", "traced_second"), ("tpu", "traced_second")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["persistent", "traced_second", "forward"])
+@pytest.mark.parametrize(
+    ("of", "way"),
+    [
+        ("cpu", "persistent"),
+        ("tpu", "persistent"),
+        ("tpu", "forward"),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in SECOND_AND_FORWARD),
+    ],
+)
 @pytest.mark.parametrize("name", PRODUCTS)
-@pytest.mark.parametrize("of", ["cpu", "tpu"])
-def test_derivatives_of_products(name, way, of):
+def test_derivatives_of_products(name, of, way):
     arrays = [np.random.default_rng(0).normal(size=[1, 5]), np.array([0.8])]
     with tracing.lowering_for(of):
         autodiff.check(way, PRODUCTS[name], arrays)

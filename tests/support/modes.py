@@ -12,6 +12,7 @@ from support.gradients import tape_gradients
 # values are computed without any trace: the choice for the many cases whose modes do not differ. A trace of known
 # shapes is part of what XLA compiles.
 TRACED = pytest.param("traced", marks=pytest.mark.nightly)
+ALL = ("eager", "traced", "xla", "unknown_shape")
 MODES = ("eager", TRACED, "xla", "unknown_shape")
 # Modes of a public operator. `test_gpu_lowering` lowers it for XLA in every run.
 OP_MODES = ("unknown_shape", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("eager", "traced", "xla")))
@@ -21,7 +22,7 @@ def of_first(cases, quick=("unknown_shape",)):
     """Parameters (case, mode): each of `cases` op by op, the first in the `quick` modes too, and all in all nightly."""
     parameters = [pytest.param(case, "op_by_op") for case in cases]
     for i, case in enumerate(cases):
-        for mode in ("eager", "traced", "xla", "unknown_shape"):
+        for mode in ALL:
             marks = [] if i == 0 and mode in quick else [pytest.mark.nightly]
             parameters.append(pytest.param(case, mode, marks=marks))
     return parameters

@@ -106,7 +106,7 @@ def test_an_impossible_item_has_finite_derivatives(target):
 
 @pytest.mark.slow
 @in_each_form
-@each_rule
+@pytest.mark.parametrize("ties", [TIES[0], *(pytest.param(rule, marks=pytest.mark.nightly) for rule in TIES[1:])])
 def test_second_derivatives_compile(ties, target):
     """XLA compiles no gradient of a condition that gathers."""
 

@@ -66,7 +66,7 @@ def test_forward_mode_of_sums_is_refused(name):
         ks.sinkhorn(RNG.normal(size=(3, 3)), **{name: sums})
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # compiles for a minute
 def test_second_derivatives_of_the_default_iterations_under_xla():
     """TensorFlow compiles no second derivative of a loop, and two segments are none."""
 

@@ -80,7 +80,7 @@ def test_few_possible_pairs(n, m, share):
         check_best(scores, any_shape(scores))
 
 
-@pytest.mark.parametrize("mode", ["eager", "traced", pytest.param("xla", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["eager", "traced", pytest.param("xla", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("n", "m"), [(6, 6), (5, 9), (9, 5)])
 def test_a_least_score_is_that_of_lap(n, m, mode):
     """Pairs are only made where they add to the sum of what they have above it, not cut off afterwards."""
@@ -144,7 +144,7 @@ def test_brute_force_with_masks_and_infinities(shape, values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["eager", "xla", "traced"])
+@pytest.mark.parametrize("mode", ["eager", "xla", pytest.param("traced", marks=pytest.mark.nightly)])
 def test_modes_dtypes_and_leading_axes(mode):
     scores = RANDOM.integers(-60, 60, (2, 3, 7, 9))
     run = {

@@ -230,7 +230,7 @@ def test_costs_are_those_of_ott():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", modes.OP_MODES)
+@pytest.mark.parametrize("mode", ["op_by_op", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in modes.ALL)])
 def test_costs_and_gradients_in_every_mode(mode):
     # Each mode has the same points, and temperatures at which 100 iterations converge.
     random, tau = np.random.default_rng(0), np.array([2.0, 3.0])
@@ -323,7 +323,6 @@ def test_nan_points_make_only_their_pair_nan():
     assert np.all(np.isfinite(gradient[0]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["euclidean", "cityblock", "cosine", "dot"])
 def test_distances(distance):
     single = ops.transport_cost(X[1:2], Y[:1], distance=distance)
@@ -335,6 +334,13 @@ def test_distances(distance):
         "dot": -x @ y,
     }
     np.testing.assert_allclose(single, wanted[distance], rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "distance", [*(pytest.param(d, marks=pytest.mark.nightly) for d in ("euclidean", "dot")), "cosine"]
+)
+def test_the_divergence_is_made_of_costs(distance):
     # Few iterations converge at this temperature.
     converged = {"distance": distance, "num_iterations": 60, "tolerance": None}
     between, of_x, of_y = (ops.transport_cost(*clouds, 5.0, **converged) for clouds in ((X, Y), (X, X), (Y, Y)))

@@ -12,9 +12,10 @@ from keras_softsort.ops.neighbors import _exact
 RNG = np.random.default_rng(3)
 REFERENCES, QUERIES = RNG.normal(size=(40, 3)), RNG.normal(size=(6, 3))
 LABELS = RNG.integers(0, 4, size=40)
+DISTANCES = ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"]
 
 
-@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
+@pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("options", [{"block_size": 7}, {"approximate": True}], ids=str)
 def test_neighbors_are_those_of_a_sort(distance, options):
     found = ops.nearest_neighbors(QUERIES, REFERENCES, 4, distance=distance, **options)
@@ -24,8 +25,14 @@ def test_neighbors_are_those_of_a_sort(distance, options):
         np.testing.assert_allclose(found.distances[i], distances, rtol=1e-9)
 
 
-@pytest.mark.parametrize("distance", ["squared_euclidean", "euclidean", "cityblock", "cosine", "dot"])
-@pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("distance", "jit_compile"),
+    [
+        *((distance, None) for distance in DISTANCES),
+        pytest.param("cosine", True, marks=pytest.mark.slow),
+        *(pytest.param(distance, True, marks=pytest.mark.nightly) for distance in DISTANCES if distance != "cosine"),
+    ],
+)
 def test_few_references_have_the_neighbors_of_a_search(distance, jit_compile, monkeypatch):
     """References have copies and lie far from 0. Queries are NaN, infinite, too long, or zero."""
     references = np.float32(np.concatenate([1e4 + RNG.integers(0, 3, (60, 3)), RNG.normal(size=(27, 3))]))

@@ -25,7 +25,7 @@ def losses(scores, labels, **options):
     [
         ("one tile", "traced"),
         ("five blocks", "traced"),
-        ("nine blocks", "traced"),
+        pytest.param("nine blocks", "traced", marks=pytest.mark.nightly),
         ("one tile", "unknown_shape"),
         ("five blocks", "unknown_shape"),
         ("five blocks", "xla"),

@@ -24,21 +24,34 @@ def expected(scores, labels, weights, mask):
     return losses, gradient
 
 
+WAYS = {
+    "known sizes, TF": ("cpu", None, False),
+    "unknown sizes, TF": ("cpu", UNKNOWN, False),
+    "known sizes, XLA": ("cpu", None, True),
+    "unknown sizes, XLA": ("cpu", UNKNOWN, True),
+    "pairs, XLA": ("tpu", None, True),
+}
+# Of each way, the sizes and spans that are tried each time.
+QUICK = {
+    "unknown sizes, TF": {(20, 1), (200, 100), (1100, 1)},
+    "known sizes, XLA": {(20, 100)},
+    "pairs, XLA": {(200, 1)},
+}
+
+
 @pytest.mark.slow
+# Short, long, and too long for float32 sums; in range, and too far apart for exponentials.
 @pytest.mark.parametrize(
-    ("target", "signature", "compiled"),
+    ("way", "size", "span"),
     [
-        pytest.param("cpu", None, True, id="known sizes, XLA"),
-        pytest.param("cpu", UNKNOWN, False, id="unknown sizes, TF"),
-        pytest.param("cpu", None, False, id="known sizes, TF", marks=pytest.mark.nightly),
-        pytest.param("cpu", UNKNOWN, True, id="unknown sizes, XLA", marks=pytest.mark.nightly),
-        pytest.param("tpu", None, True, id="pairs, XLA"),
+        pytest.param(way, size, span, marks=[] if (size, span) in QUICK.get(way, ()) else [pytest.mark.nightly])
+        for way in WAYS
+        for size in (20, 200, 1100)
+        for span in (1, 100)
     ],
 )
-# Short, long, and too long for float32 sums; in range, and too far apart for exponentials.
-@pytest.mark.parametrize("size", [20, 200, 1100])
-@pytest.mark.parametrize("span", [1, 100])
-def test_values_and_gradients(size, span, target, signature, compiled):
+def test_values_and_gradients(way, size, span):
+    target, signature, compiled = WAYS[way]
     random = np.random.default_rng(size)
     scores, labels = random.normal(size=(2, size)) * span, random.integers(0, 5, size=(2, size))
     weights, mask = random.uniform(size=(2, size)), random.uniform(size=(2, size)) < 0.8

@@ -16,14 +16,12 @@ SCORES = np.random.default_rng(4).normal(size=[2, 3, 4])
 MASK = np.random.default_rng(5).uniform(size=SCORES.shape) > 0.2
 TAU = 0.7
 CASES = collect.by_name("ALONG_AXIS", "sorting")
-# Each axis op by op; the first one, of any size, in the slow tests too; and all in all modes at night.
-AXES_AND_MODES = [
-    *((axis, "op_by_op") for axis in (0, 1, -2)),
-    pytest.param(0, "unknown_shape", marks=pytest.mark.slow),
-]
-AXES_AND_MODES += [pytest.param(axis, "unknown_shape", marks=pytest.mark.nightly) for axis in (1, -2)]
+# Each axis op by op, and in all modes at night.
+AXES_AND_MODES = [(axis, "op_by_op") for axis in (0, 1, -2)]
 AXES_AND_MODES += [
-    pytest.param(axis, mode, marks=pytest.mark.nightly) for axis in (0, 1, -2) for mode in ("eager", "xla")
+    pytest.param(axis, mode, marks=pytest.mark.nightly)
+    for axis in (0, 1, -2)
+    for mode in ("eager", "unknown_shape", "xla")
 ]
 
 

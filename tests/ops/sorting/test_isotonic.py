@@ -63,8 +63,8 @@ def test_merging_pools_them_too(kind, method, scores, tau, rounds, monkeypatch):
     [
         *(("op_by_op", name) for name in TARGETS),
         ("unknown_shape", "cpu"),
-        pytest.param("xla", "cpu", marks=pytest.mark.slow),
-        *(pytest.param(mode, name, marks=pytest.mark.nightly) for mode in ("traced", "xla") for name in TARGETS[1:]),
+        *(pytest.param("traced", name, marks=pytest.mark.nightly) for name in TARGETS[1:]),
+        *(pytest.param("xla", name, marks=pytest.mark.nightly) for name in TARGETS),
     ],
 )
 def test_the_example_of_torchsort(mode, name):

@@ -43,9 +43,9 @@ def run(op, scores, tau, mask=None, weights=None, *, dtype=tf.float64, **options
 @pytest.mark.parametrize(
     ("op", "mode"),
     [
-        *((op, "unknown_shape") for op in OPS),
+        *((op, "op_by_op") for op in OPS),
         ("membership", "xla"),
-        pytest.param("ranks", "eager", marks=pytest.mark.nightly),
+        *(pytest.param(op, mode, marks=pytest.mark.nightly) for op in OPS for mode in ("eager", "unknown_shape")),
     ],
 )
 def test_value_and_gradient(op, mode):

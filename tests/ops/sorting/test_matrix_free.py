@@ -102,19 +102,9 @@ def test_gradients_are_the_dense_engines(method, kind, masked, mask):
 
 
 # `test_gpu_lowering` lowers them for XLA.
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "mode"),
-    [
-        ("neural_sort", "unknown_shape"),
-        *(
-            pytest.param(method, "unknown_shape", marks=pytest.mark.nightly)
-            for method in METHODS
-            if method != "neural_sort"
-        ),
-        *(pytest.param(method, "xla", marks=pytest.mark.nightly) for method in METHODS),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("mode", ["unknown_shape", "xla"])
+@each_method
 def test_modes(method, mode):
     tensors, weights = case()
 

@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from support import modes
 from support.cases.op_case import LONGER as SCORES
 from support.cases.op_case import LONGER_MASK as MASK
-from support.cases.op_case import MATRICES
 from support.gradients import central_differences, fixed_weights, tape_gradients
 from support.oracles import projection as truth
 
@@ -109,7 +108,7 @@ def test_fewer_valid_items_than_k_and_lists_that_are_no_numbers(method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", methods.names("membership"))
-@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("hard", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_number_k_per_list(method, hard):
     scores, counts = tf.constant(np.random.default_rng(2).normal(size=(3, 2, 6))), [[1, 2], [3, 4], [5, 6]]
     weights = fixed_weights(scores.shape)
@@ -129,7 +128,7 @@ def test_a_number_k_per_list(method, hard):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", MATRICES)
+@pytest.mark.parametrize("method", ["soft_sort", pytest.param("neural_sort", marks=pytest.mark.nightly)])
 def test_one_k_for_all_lists_of_any_size(method):
     """A scalar tensor k stands for every list, in a graph that chooses between short and long lists, too."""
     scores = tf.constant(np.random.default_rng(3).normal(size=(2, 300)))
@@ -166,7 +165,7 @@ def test_bad_numbers_per_list(k, error, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["soft_sort", "neural_sort", "lapsum", "projection", "projection_kl"])
-@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("unknown", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_counts_as_tensors_are_those_as_integers(method, unknown):
     """Lists with fewer than k valid items, or with a score that is not finite, are no exception."""
     scores = tf.constant([[0.5, -1.0, 2.0, 1.0], [0.1, 0.2, 0.3, 0.4], [np.nan, 1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0]])

@@ -133,7 +133,7 @@ def test_second_derivatives_are_differences_of_gradients(kind, method):
 @pytest.mark.slow
 @EVERY
 @BOTH
-@pytest.mark.parametrize("tau", [1.0, 0.1, 0.02])
+@pytest.mark.parametrize("tau", [*(pytest.param(tau, marks=pytest.mark.nightly) for tau in (1.0, 0.02)), 0.1])
 def test_pooling_and_merging_find_the_same_blocks(kind, method, tau, monkeypatch):
     scores = np.random.default_rng(0).normal(size=(4, 200)) * (1 if kind == "ranks" else 100)
     found = []

@@ -33,7 +33,7 @@ OPERATIONS = [
 VALID = {"gumbel_softmax": {"seed": SEED}}
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
-    "threshold": (without_noise, ("jacobian", "traced_second")),
+    "threshold": (without_noise, ("traced_second",)),
     "successive softmax": (lambda s, tau: without_noise(s, tau, method="successive_softmax"), ("forward",)),
 }
 OF_SCORES = [

@@ -35,7 +35,7 @@ FEW = [
     OpCase(ks.neural_sort, ORACLE, (("direction", "ASCENDING"), ("top_k", 3)), masked=True),
 ]
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
-IN_EVERY_WAY = {"neural_sort": (ks.neural_sort, ("persistent", "gradient_in_strict_map", "forward", "traced_second"))}
+IN_EVERY_WAY = {"neural_sort": (ks.neural_sort, ("persistent", "gradient_in_strict_map", "traced_second"))}
 ALONG_AXIS = {
     "neural_sort": lambda s, tau, **o: ks.neural_sort(s, tau, top_k=2, **o),
     "NeuralSortLayer": lambda s, tau, **o: of_layer(ks.NeuralSortLayer, s, tau, **o),

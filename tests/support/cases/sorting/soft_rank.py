@@ -29,7 +29,7 @@ FEW = [
 ]
 # Name -> function of scores and temperature, and the ways to differentiate and map it that each run tries.
 IN_EVERY_WAY = {
-    "ranks": (ks.soft_rank, ("jacobian", "gradient_of_map")),
+    "ranks": (ks.soft_rank, ("traced_second", "gradient_of_map")),
     "ranks by LapSum": (lambda s, tau: ks.soft_rank(s, tau, method="lapsum"), ("forward",)),
     "ranks by projection": (lambda s, tau: ks.soft_rank(s, tau, method="projection"), ()),
 }
