@@ -11,7 +11,7 @@ from support.gradients import central_differences, fixed_weights
 
 from keras_softsort import ops
 
-pytestmark = pytest.mark.default_stack_only
+pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
 
 LOSSES = {loss.operator: loss for loss in objects.SUBJECTS.values() if loss.takes in {"scores", "permutation"}}
 # A vectorized kernel computes the last items of a batch apart from the others: 21, 33 and 30 are no multiples of 8.
@@ -34,8 +34,6 @@ SORTING = {str(case): case for case in operators.FEW}
 OTHERS = {
     each.name: each for each in reversed(operators.OPERATIONS) if each.name not in LOSSES and not each.matrix_free
 }
-# XLA takes seconds to compile their loops; their own tests compile each of them, too.
-ITERATED = {"sinkhorn_divergence", "set_loss", "match", "transport_cost", "linear_assignment", "gumbel_sinkhorn"}
 
 
 @functools.cache
@@ -87,7 +85,6 @@ def test_tied_labels(name, mode, rng):
             np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=5e-5, err_msg=message)
 
 
-@pytest.mark.slow
 @pytest.mark.traced_eagerly
 @pytest.mark.parametrize("lambda_weight", ["dcg", "label_diff", "map", "mrr", "ndcg"])
 def test_pairs_of_tied_items_have_no_lambda_weight(lambda_weight):
@@ -130,9 +127,7 @@ def value_and_gradients(operation):
 
 
 @IN_MODES
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ITERATED else []) for name in OTHERS]
-)
+@pytest.mark.parametrize("name", OTHERS)
 def test_others(name, mode):
     """The values op by op are compared with oracles elsewhere."""
     run, tensors = value_and_gradients(OTHERS[name]), [tf.constant(each) for each in OTHERS[name].tensors]

@@ -9,15 +9,12 @@ import pathlib
 import pytest
 from support.processes import json_from
 
-pytestmark = [pytest.mark.default_stack_only, pytest.mark.slow]
+pytestmark = [pytest.mark.default_stack_only, pytest.mark.nightly]  # Its process runs for minutes.
 
 
-# Keras objects call the operators, in graphs that take minutes to trace with checks.
-@pytest.mark.parametrize("kind", ["operators", pytest.param("Keras objects", marks=pytest.mark.nightly)])
-def test_finite_data_raise_nothing(kind):
+def test_finite_data_raise_nothing():
     # A process of its own, since the checks cannot be left out of what was traced under them.
-    code = "import sys; from support import numeric_checks; numeric_checks.main(sys.argv[1])"
-    found = json_from(code, kind, cwd=pathlib.Path(__file__).parent)
+    found = json_from("from support import numeric_checks; numeric_checks.main()", cwd=pathlib.Path(__file__).parent)
     lines = "\n".join(f"{name}: {message}" for name, message in found.items())
     assert not found, (
         "the operations at these lines must give finite numbers for finite data: compare with a finite limit or by "

@@ -95,12 +95,13 @@ def test_programs_are_exported(script, tmp_path):
         assert set(arrays) == {"input_0", "input_1", "output_0"}
 
 
+@pytest.mark.slow
 def test_digests_tell_programs_apart_and_not_their_traces(script, tmp_path):
     def digests(*names):
         folders = [script("export").export(tmp_path, name, "2x8", "tpu") for name in names]
         return {folder.name: (folder / "digest.txt").read_text() for folder in folders}
 
-    first, again = digests("soft_sort", "sinkhorn"), digests("sinkhorn", "soft_sort")
+    first, again = digests("soft_sort", "ndcg"), digests("ndcg", "soft_sort")
     assert first == again
     assert len(set(first.values())) == 2
 

@@ -75,6 +75,7 @@ def stale(script):
     return {path.stem: reason for path, reason in script("results").stale()}
 
 
+@pytest.mark.nightly
 def test_files_are_stale_once_code_has_changed(repository, script):
     assert stale(script) == {}
     (repository / PACKAGE).write_text('def f(x):\n    """Return twice x."""\n    # Exact.\n    return 2 * x\n')
@@ -88,12 +89,14 @@ def test_files_are_stale_once_code_has_changed(repository, script):
     assert f"before {ADAPTER} changed" in found["y"]
 
 
+@pytest.mark.nightly
 def test_a_result_of_an_unknown_commit_is_stale(repository, script):
     path = repository / "benchmarks/results/x.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "commit": "0123456789"}))
     assert stale(script) == {"x": "its commit 0123456789 is not in this repository"}
 
 
+@pytest.mark.nightly
 def test_stale_files_are_measured_and_tables_made(repository, script, monkeypatch, capsys):
     results, folder = script("results"), repository / "benchmarks/results"
     commands = []
@@ -113,6 +116,7 @@ def test_stale_files_are_measured_and_tables_made(repository, script, monkeypatc
     assert "--measure: got z, expected names of gpu, x, y" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_a_command_is_run_as_the_file_says(repository, script, monkeypatch):
     commands = []
     results, path = script("results"), repository / "benchmarks/results/x.json"
@@ -129,6 +133,7 @@ def test_a_command_is_run_as_the_file_says(repository, script, monkeypatch):
     assert commands[2][:3] == [str(repository / SCRIPTS["y"]), "--tf-ranking-python", "/bin/python"]
 
 
+@pytest.mark.nightly
 def test_tf_ranking_adds_its_rows(repository, script, monkeypatch):
     commands = []
     monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command))
@@ -141,6 +146,7 @@ def test_tf_ranking_adds_its_rows(repository, script, monkeypatch):
     assert there == ["/bin/python", *here[1:]]
 
 
+@pytest.mark.nightly
 def test_the_commit_tells_of_changed_code_only(repository, script):
     commit = script("harness").environment()["commit"]
     assert not commit.endswith("+")

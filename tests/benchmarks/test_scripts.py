@@ -63,6 +63,7 @@ def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
     check_rows(script, name, TINY[name], tmp_path, capsys)
 
 
+@pytest.mark.nightly
 def test_sinkhorn_compares_within_less_than_the_values(script, monkeypatch):
     sinkhorn = script("sinkhorn")
     wrong = {**sinkhorn.OPERATORS, "log matrix": lambda logits, iterations: 1.001 * sinkhorn.ks.sinkhorn(logits, 0.5)}
@@ -94,6 +95,7 @@ def test_alternating_medians(script, monkeypatch):
     assert len(calls) == 2 + 7
 
 
+@pytest.mark.nightly
 def test_memory_growth_is_that_of_the_run(script, monkeypatch, tmp_path):
     harness = script("harness")
     (tmp_path / "make_large.py").write_text(

@@ -39,6 +39,7 @@ def test_suite_runs_all_operators(tmp_path):
     assert "| RankNetLoss | 2x16 | ours | TF |" in (tmp_path / "suite.md").read_text()
 
 
+@pytest.mark.slow
 def test_every_operator_of_the_suite_runs_on_its_data():
     operators = importlib.import_module("operators")
     tf.config.run_functions_eagerly(True)

@@ -52,6 +52,7 @@ EPOCHS = ("epoch", [1, 1, 0.5, 0.5, 0.25, 0.25], [1, 0.5, 0.25])
 BATCHES = ("batch", [1, 0.5, 0.25, 0.125, 0.0625, 0.03125], [0.5, 0.125, 0.03125])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "expected"), [("function", EPOCHS), ("LearningRateSchedule", BATCHES)], ids=["epoch", "batch"]
 )
@@ -64,6 +65,7 @@ def test_sets_and_logs_tau(schedule, expected):
     assert history.history["tau"] == logged
 
 
+@pytest.mark.slow
 def test_batches_are_counted_from_the_start_of_each_training():
     model, layer = sorter()
     recorder, schedule = Recorder(layer), ks.TauSchedule(lambda step: step + 1.0, frequency="batch")
@@ -72,6 +74,7 @@ def test_batches_are_counted_from_the_start_of_each_training():
     assert recorder.taus == [1, 2, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("batches", "known", "at_once", "expected"),
     [

@@ -105,6 +105,7 @@ def test_the_longest_list_ends_the_boundaries_of_its_own():
     assert shapes(in_memory(20, [LISTS[4]] * 2)) == [(2, 8)]
 
 
+@pytest.mark.slow
 def test_powers_of_two_are_the_boundaries_of_records():
     assert sorted(shapes(from_records(20))) == [(1, 32), (2, 16), (7, 8)]
 
@@ -141,6 +142,7 @@ def test_lists_longer_than_the_last_boundary(batches):
             shapes(batches(4, boundaries=(4, 6), shuffle=False))
 
 
+@pytest.mark.slow
 @both
 def test_mask(batches):
     for features, labels in batches(3, mask=True).as_numpy_iterator():
@@ -578,6 +580,7 @@ def test_a_record_without_a_feature(files):
         shapes(dataset)
 
 
+@pytest.mark.slow
 def test_nan_marks_the_padding_of_records():
     source = tf.data.Dataset.from_tensor_slices(records(CENTERED))
     batches = ks.data.elwc_batches(source, CONTEXT, SPEC, "label", 3, padding="nan_labels")

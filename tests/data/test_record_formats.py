@@ -74,6 +74,7 @@ def test_values():
     np.testing.assert_array_equal(features["user"], [[0.5, 1.5], [7, 8]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record_format", FORMATS)
 def test_a_list_of_no_items(record_format):
     ((features, labels),) = batches(record_format, [({"user": [1.0, 2.0]}, [])]).as_numpy_iterator()
@@ -94,6 +95,7 @@ def test_a_malformed_record_is_named(record_format):
         list(batches(record_format, files=tf.data.Dataset.from_tensor_slices(records)))
 
 
+@pytest.mark.slow
 def test_an_item_without_a_label():
     items = [{"size": [1, 2], "label": 1.0}]
     both = tf.train.SequenceExample.FromString(record("sequence_example", {}, items))

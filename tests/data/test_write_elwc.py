@@ -142,6 +142,7 @@ def test_integers_beyond_int64(tmp_path, wrong):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_names_of_label_and_weight(tmp_path):
     lists = ks.data.RankingDataset(np.eye(2), [3.0, 1.0], [2], weights=[0.5, 2.0])
     files = ks.data.write_elwc(lists, tmp_path / "train", label="grade", weight="share")

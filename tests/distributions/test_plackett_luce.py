@@ -69,6 +69,7 @@ def test_log_prob_is_that_of_tfp():
 CHOICES = [(True, 3), (True, None), (False, 3), (False, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("choice", "mode"), modes.of_first(CHOICES, quick=("xla", "unknown_shape")), ids=str)
 def test_log_prob_and_its_gradient_in_every_mode(choice, mode):
     masked, top_k = choice
@@ -86,6 +87,7 @@ def test_log_prob_and_its_gradient_in_every_mode(choice, mode):
         np.testing.assert_allclose(found[row], wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_log_prob_gradient_by_central_differences():
     orders = np.array([[4, 2, 0, 3, 1], [1, 3, 0, 2, 4]], np.int32)
     check_gradients(lambda s: ks.PlackettLuce(s).log_prob(orders), SCORES)
@@ -163,6 +165,7 @@ def value_and_gradient(scores, order):
     return value, tape.gradient(value, variable)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [1e4, -1e4, 1e9, -1e9])
 def test_scores_of_any_level_and_range(level):
     for scores in ([level, 0.0, 1.0], [level, level, 0.0], [level, -level, level]):

@@ -140,6 +140,7 @@ def test_marginals_from_samples():
         assert np.any(found != race.marginal_top_k(2, num_samples=10_000, seed=[1, 2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top_k", [None, 1, 3])
 def test_entropy(top_k):
     scores = np.stack(list(LISTS.values()))
@@ -198,6 +199,7 @@ def test_exact_to_eight_items_and_estimated_beyond(n):
     np.testing.assert_array_equal(race.entropy(), race.entropy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32], ids=lambda dtype: dtype.name)
 def test_sums_over_many_orders_in_half_precision(dtype):
     """TensorFlow adds up half-precision numbers one by one: 2,048 ones or more would sum to 2,048."""

@@ -76,6 +76,7 @@ def test_hard_samples_have_the_soft_gradient():
         np.testing.assert_array_equal(soft, hard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"mask": MASK, "top_k": 2}], ids=str)
 @pytest.mark.parametrize("method", METHODS)
 def test_gradients(method, options):

@@ -81,6 +81,7 @@ def test_divergences_broadcast(shapes, top_k):
     np.testing.assert_allclose(tf.function(run, input_signature=signature)(first, second), result, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_divergence_of_masked_lists_and_of_two_dtypes():
     p, q = ks.PlackettLuce(LOGITS, mask=MASK), ks.PlackettLuce(np.float32(LOGITS[::-1].copy()), mask=MASK)
     narrow = [LOGITS[0][MASK[0]], np.float32(LOGITS[1])[MASK[0]]]

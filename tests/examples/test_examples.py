@@ -78,6 +78,7 @@ def test_numbers_of_the_lists_and_their_ranks(example):
     np.testing.assert_array_equal(module.ranks(np.array([[7.0, 91, 7, 3]])), [[2.5, 1, 2.5, 4]])
 
 
+@pytest.mark.slow
 def test_puzzles_are_cut_from_other_photographs_and_solved_by_true_neighbors(example):
     module = example("jigsaw")
     train, test = ([sizes[0] for sizes in module.photographs(split)] for split in ("train", "test"))

@@ -57,6 +57,7 @@ def test_attention_is_the_published_formula():
     np.testing.assert_allclose(layer(x[:3]), attended_by_hand(layer, x[:3], everything), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 @pytest.mark.parametrize("mode", [pytest.param("traced", marks=pytest.mark.nightly), "unknown_shape", "xla"])
 def test_attention_in_every_mode(mode):

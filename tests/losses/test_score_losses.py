@@ -25,10 +25,14 @@ IN_MODES = [
     *(each for case, loss in FIRST.items() for each in modes.of_first([case], quick=loss.quick_modes)),
     *((case, "op_by_op") for case in CASES if case not in FIRST),
 ]
-# Without further cases of what takes long.
-QUICK_CASES = [case for case, (loss, _) in CASES.items() if case in FIRST or not loss.basic]
+nightly = pytest.mark.nightly
+# The first case of each loss, and at night the others, without further cases of what takes long.
+QUICK_CASES = [
+    pytest.param(case, marks=[] if case in FIRST else [nightly])
+    for case, (loss, _) in CASES.items()
+    if case in FIRST or not loss.basic
+]
 each_loss = pytest.mark.parametrize("cls", LOSSES)
-each_case = pytest.mark.parametrize("case", CASES)
 each_quick_case = pytest.mark.parametrize("case", QUICK_CASES)
 
 
@@ -62,8 +66,13 @@ def test_value_and_gradient(case, mode):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7, err_msg=message)
 
 
-@each_case
-@pytest.mark.parametrize("how", ["labels", "keras mask"])
+@pytest.mark.parametrize(
+    ("case", "how"),
+    [
+        *((case, "labels") for case in CASES),
+        *(pytest.param(case, "keras mask", marks=[] if case in FIRST else [nightly]) for case in CASES),
+    ],
+)
 def test_padding_anywhere_changes_neither_value_nor_gradient(case, how):
     subject, arguments = CASES[case]
     value, gradient = value_and_gradient(subject.cls, LABELS, SCORES, **arguments)
@@ -105,7 +114,7 @@ def test_nothing_relevant_costs_nothing(case):
         np.testing.assert_array_equal(gradient, np.zeros(np.shape(labels)), err_msg=message)
 
 
-@pytest.mark.parametrize("tau", [1e-30, 1.0, 1e6])
+@pytest.mark.parametrize("tau", [1e-30, pytest.param(1.0, marks=nightly), 1e6])
 @pytest.mark.parametrize("cls", WITH_TAU)
 def test_scores_and_temperatures_of_any_size(cls, tau):
     """They are finite where the powers with which the oracle grows are within float32."""

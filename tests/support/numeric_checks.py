@@ -1,4 +1,4 @@
-"""Operators, or Keras objects, that raise on finite data under `tf.debugging.enable_check_numerics()`, as JSON.
+"""The public objects that raise on finite data under `tf.debugging.enable_check_numerics()`: printed as JSON by `main`.
 
 Calls of operators run op by op, and the first call of each Keras object in a graph, as in `fit`. A check raises at the
 first operation that gives NaN or infinity, forward or backward; in a graph also at a constant, which no data changes.
@@ -102,16 +102,14 @@ def raised(call):
     return None
 
 
-def main(kind):
+def main():
     tf.debugging.enable_check_numerics()
     found = {}
     with tracing.eager_calls_traced(False):
-        if kind == "operators":
-            for name, calls in of_operators():
-                found[name] = [*map(raised, calls)]
-        else:
-            for name, calls in of_keras_objects():
-                # A layer is built op by op; of what needs no build, a graph checks the first call.
-                found[name] = [*map(raised, calls[1:] or calls)]
-                found[f"{name}, traced"] = [raised(traced(calls[0]))]
+        for name, calls in of_operators():
+            found[name] = [*map(raised, calls)]
+        for name, calls in of_keras_objects():
+            # A layer is built op by op; of what needs no build, a graph checks the first call.
+            found[name] = [*map(raised, calls[1:] or calls)]
+            found[f"{name}, traced"] = [raised(traced(calls[0]))]
     print(json.dumps({name: message for name, messages in found.items() for message in messages if message}))

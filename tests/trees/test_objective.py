@@ -187,6 +187,7 @@ def numbers(objective, weighted=False):
     return objective(labels, x[:, 2], weights, sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("make", [ndcg_loss, ks.ApproxNDCGLoss, ks.SpearmanLoss])
 def test_the_gradient_is_that_of_the_loss(make, weighted):
@@ -263,6 +264,7 @@ def test_normalized_lists_of_tiny_gradients_keep_their_digits():
     np.testing.assert_allclose(gradient, np.array([-0.5, 0.5]) * 1e-12 / np.log(2), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[2, 1, 0], [2, 0, 1], [0, 0, 2, 0, 1]], ids=str)
 def test_empty_groups_change_nothing(sizes):
     labels, scores, sizes = np.array([0.0, 1, 0]), np.array([0.1, 0.2, 0.3]), np.array(sizes)
@@ -284,6 +286,7 @@ def test_every_row_is_valid():
     np.testing.assert_allclose(gradient, [-0.5, 0.5])
 
 
+@pytest.mark.slow
 def test_other_folds_need_no_new_trace():
     objective = trees.objective(ks.RankNetLoss())
     for seed in range(10):
@@ -292,6 +295,7 @@ def test_other_folds_need_no_new_trace():
     assert objective._trace.cache_info().currsize <= 4  # for 8, 12, 16 and 24 items
 
 
+@pytest.mark.slow
 def test_a_second_training_and_an_estimator_give_the_same_trees():
     objective = ndcg_objective()
     first, second = (lightgbm.train({**SETTINGS, "objective": objective}, dataset(), 5) for _ in range(2))
@@ -384,6 +388,7 @@ def test_cross_validation_by_query():
     }
 
 
+@pytest.mark.slow
 def test_early_stopping_by_spearman():
     train = dataset()
     valid = dataset(7).set_reference(train)
@@ -429,6 +434,7 @@ def test_xgboost_by_sizes_and_by_query_ids():
     assert by_sizes.std() > 0.05
 
 
+@pytest.mark.slow
 def test_xgboost_weighs_lists():
     x, labels, sizes = flat_lists(0)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(sizes)).astype(np.float32)
@@ -438,6 +444,7 @@ def test_xgboost_weighs_lists():
         np.testing.assert_allclose(each, other, rtol=1e-5)
 
 
+@pytest.mark.nightly
 def test_early_stopping_of_xgboost_by_spearman():
     stop = xgboost.callback.EarlyStopping(rounds=3, maximize=True, metric_name="spearman", data_name="valid")
     booster = xgboost.train(
@@ -542,7 +549,7 @@ def test_data_sets_without_groups():
     ],
 )
 def test_metrics_are_those_of_the_package(name, k, title, metric):
-    x, labels, sizes = flat_lists(2, count=12)
+    x, labels, sizes = flat_lists(2, count=4)
     weights = np.repeat(np.random.default_rng(0).uniform(0.5, 2, len(sizes)), sizes)
     found = trees.metric(name, k)(labels, x[:, 0], weights, sizes)
     expected = metric(padding=None)
@@ -567,6 +574,7 @@ def test_options_of_a_metric():
         assert found != pytest.approx(trees.metric("ndcg", 2)(labels, scores, None, [4])[1])
 
 
+@pytest.mark.slow
 def test_metrics_equal_those_of_the_libraries():
     """Also where predictions are tied, as they are in the first rounds, and for lists without relevant rows."""
     x, labels, sizes = flat_lists(3)
