@@ -147,6 +147,7 @@ def test_script_in_a_process_of_its_own(name, settings, tmp_path):
     check_process(SCRIPTS[name], settings, tmp_path)
 
 
+@pytest.mark.slow
 def test_tracking_matches_with_gates_as_scipy_does(script, rng):
     """The matching has the most allowed pairs, at the least cost. SciPy gets a large cost for forbidden pairs."""
     by_match = script("tracking").by_match

@@ -179,6 +179,7 @@ class CountTraces(keras.layers.Layer):
         return inputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_compiled_model_sees_each_tau_without_a_new_trace(jit_compile):
     counter, layer = CountTraces(), ks.NeuralSortLayer(tau=3.0)

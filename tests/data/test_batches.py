@@ -85,6 +85,7 @@ def test_without_shuffling_a_padded_size_is_in_order(batches):
     assert [i for i in found if SIZES[i] <= 4] == [0, 3, 7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", [in_memory, pytest.param(from_records, marks=pytest.mark.nightly)])
 def test_shuffling_by_a_seed(batches):
     first, again, other = (batches(2, boundaries=(20,), seed=seed) for seed in (1, 1, 2))
@@ -252,6 +253,7 @@ def by_group(**options):
     return [(x.tolist(), targets[:, 1].tolist()) for x, targets in batches if not targets[:, 0].any()]
 
 
+@pytest.mark.slow
 def test_batches_of_one_group():
     expected = [one for one in given(CENTERED) if one[1]]
     assert by_group(shuffle=False) == expected
@@ -270,6 +272,7 @@ def test_batches_of_one_group():
         ks.data.batches_of_groups(LISTS, None, seed="a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "options"),
     [(3, {"seed": 1}), (2, {"shuffle": False}), pytest.param(11, {"shuffle": False}, marks=pytest.mark.nightly)],

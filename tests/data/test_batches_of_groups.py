@@ -191,6 +191,7 @@ def test_rows_in_place_of_labels(frame, is_sorted):
         ks.data.bucketed_batches(pairs, 2, rows=1)
 
 
+@pytest.mark.slow
 def test_a_score_per_row_in_the_order_of_the_rows(frame, tmp_path):
     kernel = keras.initializers.Constant(WEIGHTS[:, np.newaxis])
     inputs = keras.Input((None, 3))

@@ -153,6 +153,7 @@ def test_the_names_of_label_and_weight(tmp_path):
     assert features["share"].tolist() == [[0.5, 2.0]]
 
 
+@pytest.mark.slow
 def test_an_iterator_is_read_once_and_one_by_one(tmp_path):
     files = ks.data.write_elwc(((np.full([2, 1], i), [0, 1]) for i in range(5)), tmp_path / "x", shards=2)
     batches = ks.data.elwc_batches(

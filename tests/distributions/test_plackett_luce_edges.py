@@ -229,6 +229,7 @@ def test_variables_stay_variables():
     assert len(deferred.trainable_variables) == 1
 
 
+@pytest.mark.slow
 def test_tfp_makes_it_trainable():
     race = tfp.experimental.util.make_trainable(ks.PlackettLuce, batch_and_event_shape=[4], seed=1)
     (logits,) = race.trainable_variables

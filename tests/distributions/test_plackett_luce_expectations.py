@@ -65,7 +65,7 @@ def test_expected_examination_of_lists_with_masks_and_its_gradient():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("masked", "mode"), modes.of_first([True, False], quick=("xla",)))
+@pytest.mark.parametrize(("masked", "mode"), modes.of_first([True, False]))
 def test_second_derivatives_of_marginals_are_differences_of_the_oracle(masked, mode):
     mask = MASK if masked else np.ones_like(MASK)
     weights, direction = fixed_weights(SCORES.shape), fixed_weights(SCORES.shape, seed=8)
@@ -97,6 +97,7 @@ def test_marginals(k):
     np.testing.assert_allclose(half, wanted, rtol=2**-10)
 
 
+@pytest.mark.slow
 def test_marginals_of_a_masked_list_traced_and_compiled():
     race = ks.PlackettLuce(SCORES, mask=MASK)
     wanted = [oracles.marginal_top_k(oracles.masked(*each), 2) for each in zip(SCORES, MASK, strict=True)]
@@ -119,6 +120,7 @@ def test_marginals_of_longer_lists(size, k):
     np.testing.assert_allclose(others.sum(), k, rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_marginal_gradient():
     check_gradients(lambda s: ks.PlackettLuce(s, mask=MASK).marginal_top_k(2), SCORES)
     check_gradients(lambda s: ks.PlackettLuce(s).marginal_top_k(3), 20 * SCORES)
@@ -219,6 +221,7 @@ def test_sums_over_many_orders_in_half_precision(dtype):
         assert np.all(error > 1e-3)
 
 
+@pytest.mark.slow
 def test_standard_error_and_gradient_of_estimates():
     """Over many seeds at once: a batch of the same list."""
     tiled, other = tf.constant(np.tile(SCORES[0], [20_000, 1])), ks.PlackettLuce(OTHERS[0])
@@ -241,6 +244,7 @@ def rows(array):
     return np.unique(array, axis=0)
 
 
+@pytest.mark.slow
 def test_all_orders_without_replacement():
     for scores, top_k in ((SCORES[0, :4], None), (SCORES[0], 2), (np.zeros(3), None), ([0.0, 1e4, -1e30, 2.0], 3)):
         race = ks.PlackettLuce(tf.constant(scores, tf.float64), top_k=top_k)
@@ -270,6 +274,7 @@ def test_law_of_samples_without_replacement():
     assert stats.chisquare(found, 20_000 * np.array(list(expected.values()))).pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_samples_without_replacement_with_what_cannot_be_chosen():
     scores = np.array([[-INF, 1.0, 9.0, 0.0], [0.0, -INF, 1.0, 2.0]])
     mask = np.array([[True, True, False, True], [True] * 4])

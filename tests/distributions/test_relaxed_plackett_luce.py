@@ -154,6 +154,7 @@ def test_dtypes(dtype):
     )
 
 
+@pytest.mark.slow
 def test_shapes_of_every_kind():
     soft = ks.RelaxedPlackettLuce(np.zeros([2, 3, 4]), top_k=2, mask=np.ones([2, 3, 4], bool))
     assert (soft.batch_shape, soft.event_shape) == ((2, 3), (2, 4))

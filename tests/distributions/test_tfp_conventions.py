@@ -204,6 +204,7 @@ def test_temperature_of_each_list():
     check_gradients(lambda s, t: ks.RelaxedPlackettLuce(s, t).sample(3, seed=SEED), LOGITS, tau, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_list_at_several_temperatures():
     soft = ks.RelaxedPlackettLuce(LOGITS[0], [0.1, 1.0, 10.0], mask=MASK[0])
     assert soft.batch_shape == (3,)
@@ -253,6 +254,7 @@ def test_what_is_no_order_is_impossible(top_k, mode):
     np.testing.assert_allclose(gradient, oracles.log_prob_gradient(LOGITS[0], orders[3]), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_dtype_of_orders():
     """All orders have the dtype of the distribution, for logits of any dtype, as in `tfd.PlackettLuce`."""
     for logits in (LOGITS, np.float32(LOGITS)):

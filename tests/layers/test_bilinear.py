@@ -43,6 +43,7 @@ def with_random_weights_of(layer, pair):
     return with_random_weights(layer)
 
 
+@pytest.mark.slow
 def test_in_a_model():
     """The layer trains, and is saved, with lists of unknown sizes."""
     first, second = tf.keras.Input((None, 3)), tf.keras.Input((None, 5))

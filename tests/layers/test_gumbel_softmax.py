@@ -87,6 +87,7 @@ def test_a_loaded_layer_goes_on_with_its_noise_and_temperature(tmp_path, learn_t
     np.testing.assert_array_equal(loaded(LOGITS, training=True), model(LOGITS, training=True))
 
 
+@pytest.mark.slow
 def test_masks_are_of_leading_axes():
     x = np.random.default_rng(6).normal(size=(2, 3, 4)).astype("float32")
     steps = np.array([[True, False, True], [False, True, True]])
@@ -146,6 +147,7 @@ def test_an_unlearned_temperature_is_a_weight_that_is_not_trained():
     assert float(layer.tau) == np.float32(0.3)
 
 
+@pytest.mark.slow
 def test_tau_schedule_sets_what_is_not_learned_and_nothing_else():
     annealed, learned = LAYER(name="annealed"), LAYER(name="learned", learn_tau=True)
     inputs = keras.Input((5,))

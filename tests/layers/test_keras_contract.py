@@ -59,6 +59,7 @@ def test_keras_own_layer_test(case, trained):
     (layer_test_of_keras_3 if models.IS_KERAS_3 else layer_test_of_keras_2)(case, inputs, trained)
 
 
+@pytest.mark.slow
 def test_time_distributed_on_symbolic_input():
     layer = keras.layers.TimeDistributed(ks.SoftRankLayer())
     inputs = keras.Input((3, 5))

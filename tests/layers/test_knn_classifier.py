@@ -48,6 +48,7 @@ def test_every_block_is_seen_once(block_size):
     check(head(k=10, block_size=block_size)(QUERIES), k=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [None, pytest.param(True, marks=pytest.mark.slow)])
 def test_unknown_batch_and_xla(jit_compile):
     run = tf.function(head(block_size=8), jit_compile=jit_compile, input_signature=[tf.TensorSpec([None, 3])])

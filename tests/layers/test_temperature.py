@@ -13,6 +13,7 @@ X = tf.constant(models.scores(3, 5))
 every_layer = pytest.mark.parametrize("case", objects.needed(objects.SORTING_LAYERS), ids=str)
 
 
+@pytest.mark.slow
 @pytest.mark.default_stack_only
 def test_assigning_sets_the_weight():
     layer = ks.SoftRankLayer()
@@ -41,6 +42,7 @@ def test_assigning_what_is_no_temperature(tau, error):
         ks.SoftRankLayer().tau = tau
 
 
+@pytest.mark.slow
 @every_layer
 def test_tau_is_seen_by_compiled_functions(case):
     layer = case.make(tau=0.5, learn_tau=False)

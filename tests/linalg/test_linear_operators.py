@@ -118,6 +118,7 @@ def test_temperature_of_each_list(make):
     check_gradients(lambda s, t: make(s, t).matmul(X), SCORES, tau)
 
 
+@pytest.mark.slow
 @EACH
 def test_function_and_condition_take_and_return_an_operator(make):
     traces = []

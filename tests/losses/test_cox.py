@@ -51,6 +51,7 @@ def partial_likelihood(coefficients):
     return -np.sum(EVENT * (scores - np.log(np.sum(at_risk * np.exp(scores), axis=1))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [-MONTHS, LABELS], ids=["time", "time_and_event"])
 def test_a_linear_model_is_that_of_cox(labels):
     loss = ks.PlackettLuceLoss(lists="batch", padding=None)
@@ -62,6 +63,7 @@ def test_a_linear_model_is_that_of_cox(labels):
         assert found == pytest.approx(partial_likelihood(coefficients), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_groups_are_strata():
     x = np.delete(X, NAMES.index("married"), axis=1)
     loss = ks.PlackettLuceLoss(lists="groups", padding=None, reduction="sum")

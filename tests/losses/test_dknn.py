@@ -60,7 +60,7 @@ def test_gradient(options):
     ("options", "mode"),
     [
         ({"distance": "euclidean"}, "unknown_shape"),
-        ({"objective": "log", "num_queries": 3}, "xla"),
+        pytest.param({"objective": "log", "num_queries": 3}, "xla", marks=pytest.mark.nightly),
         pytest.param({"distance": "euclidean"}, "xla", marks=pytest.mark.nightly),
         pytest.param({"objective": "log", "num_queries": 3}, "unknown_shape", marks=pytest.mark.nightly),
     ],

@@ -37,6 +37,7 @@ def test_a_loss_adds_few_operations(operator):
     assert operations(PAIRS[operator]()).total() <= plain + 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", PAIRS.values(), ids=lambda cls: cls.__name__)
 def test_shapes_are_checked_once(cls):
     assert operations(cls())["Assert"] == 0

@@ -36,6 +36,7 @@ def two_calls(name, seed=3, start=1, traced=False):
     return np.stack([run(*given(name, 8)) for _ in range(2)])
 
 
+@pytest.mark.slow
 @each_loss
 def test_a_seed_repeats_the_noise(name):
     first = two_calls(name)

@@ -19,7 +19,6 @@ from keras_softsort._keras.options import FixedOptions, written_option
 
 keras = tf.keras
 LOSSES = objects.first_of_class(objects.LOSSES)
-each_loss = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.cls.__name__)
 
 
 def with_and_without_jit():
@@ -99,6 +98,7 @@ def test_digits_of_tau(dtype):
     assert np.isfinite(traced(np.zeros_like(scores)))
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_made_in_a_trace():
     made = []
 
@@ -122,6 +122,7 @@ def test_a_loss_in_a_graph_of_tensorflow_1():
     np.testing.assert_allclose(found, ks.SpearmanLoss(0.5)(labels, scores), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_calls_of_both_dtypes_at_once():
     """A trace reads the temperature in its own dtype, whatever another thread traces meanwhile."""
     loss = ks.SoftmaxLoss(0.1)
@@ -159,6 +160,7 @@ print(json.dumps(len(tf.config.list_logical_devices("CPU"))))
     assert json_from(code) == 2
 
 
+@pytest.mark.slow
 def test_a_trace_outlives_the_loss():
     def trace():
         return tf.function(ks.SpearmanLoss(0.5)).get_concrete_function(labels, scores)
@@ -240,7 +242,7 @@ def test_overriding_a_method_that_is_not_called(cls, name):
         type("Own", (mixin, cls), {})
 
 
-@each_loss
+@pytest.mark.parametrize("case", [case for case in LOSSES if case.cls in objects.KINDS], ids=str)
 def test_overriding_the_method_that_is_called(case):
     if issubclass(case.cls, ks.losses.ListLoss):
 
@@ -398,6 +400,7 @@ def test_copies_within_a_trace(case):
         assert config == made.get_config(), way
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "dtype", "make"),
     [
@@ -455,6 +458,7 @@ class Penalty(keras.layers.Layer):
         return scores + loss
 
 
+@pytest.mark.slow
 def test_a_saved_model_that_calls_a_loss(tmp_path):
     model = keras.Sequential([keras.Input((3,), batch_size=1), Penalty()])
     module, scores = tf.Module(), tf.constant([[0.3, 0.2, 0.9]])

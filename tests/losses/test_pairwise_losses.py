@@ -28,7 +28,11 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "cases"), [("xla", ["hinge", "zero-one", "squared", "version 2"]), ("unknown_shape", ["squared"])]
+    ("mode", "cases"),
+    [
+        pytest.param("xla", ["hinge", "zero-one", "squared", "version 2"], marks=pytest.mark.nightly),
+        ("unknown_shape", ["squared"]),
+    ],
 )
 def test_costs_in_other_modes(mode, cases):
     losses = [subject.cls(reduction=NONE, **arguments) for subject, arguments in map(CASES.get, cases)]
@@ -44,6 +48,7 @@ def test_costs_in_other_modes(mode, cases):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", COSTS)
 def test_many_pairs_in_blocks(cls):
     rng = np.random.default_rng(1)

@@ -68,6 +68,7 @@ BATCH = np.array([SCORES, SCORES[::-1], SCORES, SCORES])
 WEIGHTS = np.array([[1.0, 2, 0.5, 1, 1], [0.5, 3, 1, 2, 1], [1] * 5, [1] * 5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "mode"), modes.of_first([ARGUMENTS[1], *ARGUMENTS[:1], *ARGUMENTS[2:]]), ids=str)
 def test_value_and_gradient_within_four_standard_errors_of_enumeration(arguments, mode):
     repeats = 400
@@ -90,6 +91,7 @@ def value_and_gradient(labels, scores, weights=None, **arguments):
     return models.value_and_gradient(ks.PLRankLoss(reduction=NONE, seed=4, **arguments), labels, scores, weights)
 
 
+@pytest.mark.slow
 def test_padding_gets_nothing_and_gives_nothing():
     """Scores so far apart that noise changes no order: padding of any content, anywhere, must not either."""
     labels, scores = np.float32([[1, 3, 2]]), np.float32([[100, 0, -100]])
@@ -106,6 +108,7 @@ def test_finite_whatever_the_range(scale):
     assert np.isfinite(gradient).all()
 
 
+@pytest.mark.slow
 def test_nothing_relevant_and_nothing_at_all():
     for labels in ([[0.0, 0, 0], [-1, 0, -1], [-1, -1, -1]], np.zeros((2, 0)), np.zeros((0, 3))):
         value, gradient = value_and_gradient(labels, np.ones(np.shape(labels)))
@@ -122,6 +125,7 @@ def test_what_is_no_number_spoils_its_own_list_alone(where, what):
     np.testing.assert_array_equal(np.isnan(gradient).any(axis=1), np.arange(4) == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [None, 3])
 def test_compared_pairs_give_the_values_of_orders(k):
     generator = np.random.default_rng(0)

@@ -47,7 +47,7 @@ def check_against_oracle(mode, scores, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ties", "mode"), modes.of_first(["breslow", "first"], quick=("unknown_shape",)))
+@pytest.mark.parametrize(("ties", "mode"), modes.of_first(["breslow", "first"]))
 def test_scores_beyond_the_range_of_exponentials(ties, mode):
     check_against_oracle(mode, 700 * SCORES, {"ties": ties, "k": 3})
 
@@ -135,7 +135,7 @@ def test_a_label_that_is_no_number_outweighs_a_weight_of_zero():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "mode"), modes.of_first(list(IMPOSSIBLE), quick=("xla",)))
+@pytest.mark.parametrize(("case", "mode"), modes.of_first(list(IMPOSSIBLE)))
 def test_an_item_that_cannot_be_chosen(case, mode):
     labels, options, wanted = IMPOSSIBLE[case]
     labels = np.float64([labels, [3, 1, 2, 0]])
@@ -354,6 +354,7 @@ BY_PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [SCORES, 700 * SCORES, 1e30 * SCORES], ids=["scores", "wide", "far"])
 @pytest.mark.parametrize("options", BY_PAIRS.values(), ids=BY_PAIRS)
 def test_the_form_for_an_accelerator_gives_what_an_order_does(options, scores):

@@ -91,6 +91,7 @@ def test_a_memory_adds_the_candidates_of_past_batches(towers):
         seen, known = np.concatenate([candidates, seen])[:8], np.concatenate([classes, known])[:8]
 
 
+@pytest.mark.slow
 def test_memory_keeps_labels_that_are_not_whole():
     labels = np.float32([0.25, 0.25, 0.75, 0.75])
     own = loss(memory_size=4)
@@ -101,6 +102,7 @@ def test_memory_keeps_labels_that_are_not_whole():
     np.testing.assert_array_equal(own._memory.labels, labels)
 
 
+@pytest.mark.slow
 def test_memory_has_no_gradient_and_passes_that_of_the_batch():
     own = loss(memory_size=8)
     gradient(lambda inputs: own(LABELS, inputs), EMBEDDINGS)

@@ -286,6 +286,7 @@ def test_a_mask_of_keras_does_not_allow_weights_of_items():
 REDUCTIONS = ["sum_over_batch_size", "sum", models.NO_REDUCTION, "mean_with_sample_weight"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer_axis", "normalization", "reduction"),
     [(1, "batch", "sum"), *itertools.product([0], ["batch", "set", "none"], REDUCTIONS)],
@@ -304,6 +305,7 @@ def class_loss(t, p):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(t["classes"], p["classes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["batch", "set", "none"])
 @pytest.mark.parametrize("without_targets", [False, True])
 def test_classes_of_layers_are_added_up(without_targets, normalization):
@@ -326,6 +328,7 @@ def test_layers_under_xla(layer_axis):
     np.testing.assert_allclose(compiled(targets, stacked), loss(targets, stacked), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_of_layers_of_unknown_number():
     targets, layers, stacked = in_layers(0)
     loss, single = boxes_loss(layer_axis=0), boxes_loss()

@@ -163,6 +163,7 @@ def test_ragged_scores_with_a_last_axis():
         ks.SpearmanLoss(lists="batch")(labels, scores)
 
 
+@pytest.mark.slow
 @each_loss
 def test_what_marks_padding(cls):
     """Two items in the middle of each list are padding, in every way to say so."""
@@ -239,6 +240,7 @@ def test_a_nan_label_is_no_padding_of_the_metrics_and_of_dknn():
         assert np.isnan(loss).all()
 
 
+@pytest.mark.slow
 @each_traced_loss
 def test_a_nan_label_with_fit(cls):
     labels = LABELS.copy()
@@ -263,6 +265,7 @@ def test_rows_of_a_regressor_as_one_list():
     assert losses[-1] < 0.3 * losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["[batch]", "[batch, 1]"])
 def test_weights_and_masks_of_one_list_in_fit(shape):
     x, y = models.features(1, 6)
@@ -456,6 +459,7 @@ def test_weights_of_unknown_rank(lists):
         traced(tf.ones([4]))
 
 
+@pytest.mark.slow
 def test_weights_of_lists_and_then_of_items_in_fit():
     model = tf.keras.Sequential([tf.keras.Input((None, 3)), tf.keras.layers.Dense(1)])
     model.compile("sgd", loss=ks.SoftmaxLoss())

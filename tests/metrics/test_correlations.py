@@ -168,6 +168,7 @@ def test_ties_within_a_row_are_hardened():
     assert found(np.float32([[3, 2, 1]]), soft) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 33])
 def test_right_and_reversed_orders(n):
     labels = np.arange(n, 0, -1, dtype="float32")[np.newaxis]
@@ -276,6 +277,7 @@ def test_errors():
         found(np.ones((1, 2)), np.ones((1, 2), int))
 
 
+@pytest.mark.slow
 def test_missing_ranks_of_unknown_number_are_an_error():
     metric = ks.KendallTau()
 

@@ -143,6 +143,7 @@ def test_only_padding(metric):
     assert float(found.result()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_in_compile(weighted):
     x, y = models.features(20, 4)

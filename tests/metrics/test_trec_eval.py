@@ -49,6 +49,7 @@ def lists(judgments, runs):
     return np.moveaxis(np.float64(padded), -1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OURS)
 def test_numbers_of_trec_eval(name):
     trec_eval = pytest.importorskip("pytrec_eval")

@@ -136,6 +136,7 @@ def test_contributions_of_features(name):
     assert np.all(np.delete(moved, column) == 0)
 
 
+@pytest.mark.slow
 def test_context_weighs_contributions():
     model = made("gam-masked")
     inputs = request(model)

@@ -14,11 +14,11 @@ from support.gradients import tape_gradients
 TRACED = pytest.param("traced", marks=pytest.mark.nightly)
 ALL = ("eager", "traced", "xla", "unknown_shape")
 MODES = ("eager", TRACED, "xla", "unknown_shape")
-# Modes of a public operator. `test_gpu_lowering` lowers it for XLA in every run.
-OP_MODES = ("unknown_shape", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("eager", "traced", "xla")))
+# Modes of a public operator. `test_float32` compiles it in every run.
+OP_MODES = ("op_by_op", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ALL))
 
 
-def of_first(cases, quick=("unknown_shape",)):
+def of_first(cases, quick=()):
     """Parameters (case, mode): each of `cases` op by op, the first in the `quick` modes too, and all in all nightly."""
     parameters = [pytest.param(case, "op_by_op") for case in cases]
     for i, case in enumerate(cases):

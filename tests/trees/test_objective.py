@@ -212,6 +212,7 @@ def test_other_losses_have_the_absolute_gradient_as_hessian():
     np.testing.assert_allclose(*map(abs, numbers(poly)), atol=0.1)
 
 
+@pytest.mark.slow
 def test_hessian_can_be_the_absolute_gradient():
     exact, absolute = numbers(ndcg_objective()), numbers(trees.objective(ndcg_loss(), hessian="absolute"))
     np.testing.assert_allclose(exact[0], absolute[0], rtol=1e-5, atol=1e-7)
@@ -309,6 +310,7 @@ def test_a_second_training_and_an_estimator_give_the_same_trees():
     np.testing.assert_array_equal(second.predict(x), first.predict(x))
 
 
+@pytest.mark.slow
 def test_a_pickled_objective_keeps_its_options():
     weight = ks.LambdaWeight("ndcg", k=3)
     options = {"hessian": "absolute", "unit_scale": True, "normalize_lists": True}
@@ -378,6 +380,7 @@ def test_bagging_by_query_is_an_error_because_lightgbm_learns_nothing():
     assert np.ptp(booster.predict(flat_lists(0)[0])) < 1e-6
 
 
+@pytest.mark.slow
 def test_cross_validation_by_query():
     params = {**SETTINGS, "objective": ndcg_objective(), "metric": "ndcg", "eval_at": [5]}
     found = lightgbm.cv(params, dataset(), 3, nfold=3, feval=trees.metric("spearman"))
@@ -530,6 +533,7 @@ def test_data_sets_without_groups():
         xgboost.train({}, xgboost.DMatrix(x, labels), 1, obj=ndcg_objective())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "k", "title", "metric"),
     [

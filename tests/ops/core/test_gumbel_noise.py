@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_softsort.ops.core.gumbel_noise import uniform
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [[1, 2], [-5, 77], [2**31 - 1, -(2**31)]], ids=str)
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64], ids=lambda dtype: dtype.name)
 def test_the_same_numbers_in_every_mode(dtype, seed):

@@ -38,6 +38,7 @@ def test_small_values_after_large_ones_keep_their_digits():
     np.testing.assert_allclose(suffix(edge)[1:], oracles.suffix_logsumexp(edge)[1:], rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [2.0, 400.0])
 @pytest.mark.parametrize("mode", ["xla", "unknown_shape"])
 def test_gradient(mode, spread):

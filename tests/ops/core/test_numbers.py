@@ -56,6 +56,7 @@ def test_derivatives_are_those_of_the_product(device):
         np.testing.assert_allclose(gradient, right, rtol=0.02, atol=0.05)
 
 
+@pytest.mark.slow
 def test_neighbors_and_distances_keep_their_digits(device):
     queries, references = (RNG.normal(size=(n, 16)).astype("f") for n in (20, 2000))
     exact = np.sum((np.float64(queries)[:, None] - references) ** 2, axis=-1)

@@ -122,6 +122,7 @@ def test_a_trace_may_call_an_operator_eagerly():
     assert float(traced_if_eager(outer)(tf.constant([1.0]))[0]) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.traced_eagerly
 def test_variables_and_tensors_have_one_trace():
     x = tf.Variable([[3.0, 1.0, 2.0]])

@@ -76,6 +76,7 @@ def test_only_a_number_of_samples_adds_an_axis(options):
     np.testing.assert_allclose(found, one[:, 0], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_a_sample_without_an_axis_in_every_mode(mode):
     run = modes.run(

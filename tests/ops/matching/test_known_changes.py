@@ -42,6 +42,7 @@ def test_a_shift_of_a_cloud_costs_its_square(mode, x, shift):
     np.testing.assert_allclose(gradient, np.full_like(x, -2 * shift / len(x)), rtol=1e-3)
 
 
+@pytest.mark.slow
 @each_mode
 @pytest.mark.parametrize(
     ("x", "y"),

@@ -80,6 +80,7 @@ def test_few_possible_pairs(n, m, share):
         check_best(scores, any_shape(scores))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "traced", pytest.param("xla", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("n", "m"), [(6, 6), (5, 9), (9, 5)])
 def test_a_least_score_is_that_of_lap(n, m, mode):
@@ -174,6 +175,7 @@ def test_the_lowest_number_is_a_score_and_minus_infinity_is_none(dtype):
         np.testing.assert_array_equal(linear_assignment(scores), [[1, 0]] if is_possible else [[-1, 0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "tpu"])
 def test_matrices_of_float32_are_not_held_in_float64(target):
     with lowering_for(target):

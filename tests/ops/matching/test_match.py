@@ -66,7 +66,9 @@ def test_masks(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["eager", "traced", "xla"])
+@pytest.mark.parametrize(
+    "mode", ["eager", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "xla"))]
+)
 def test_modes_dtypes_and_leading_axes(mode, rng):
     cost = rng.integers(-60, 60, (2, 3, 4, 6))
     run = {"eager": match, "xla": tf.function(match, jit_compile=True), "traced": tf.function(match)}[mode]
@@ -85,6 +87,7 @@ def test_nothing_to_match(shape):
         assert not any(np.any(x) for x in result)
 
 
+@pytest.mark.slow
 def test_all_targets_masked():
     result = any_masks(np.zeros([2, 3, 4]), [[False] * 3, [True] * 3], np.ones([2, 4], bool))
     np.testing.assert_array_equal(np.sum(result.row_matched, axis=1), [0, 3])

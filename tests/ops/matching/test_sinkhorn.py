@@ -111,6 +111,7 @@ def test_float32_agrees_where_potentials_move_far(kind, tau):
     np.testing.assert_allclose(found, oracles.sinkhorn(logits, tau), rtol=0, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3}, {"marginal_penalty": 1.0}], ids=str)
 def test_float32_stays_float32(options):
     """A tensor processor emulates float64, and converters refuse it."""
@@ -127,6 +128,7 @@ def test_float32_stays_float32(options):
     assert tf.int64 not in dtypes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [1.0, 0.03, 1e-3])
 def test_float32_gradients_are_finite_and_close(tau):
     scores = np.random.default_rng(2).normal(size=(2, 6, 6)).astype(np.float32)
@@ -219,6 +221,7 @@ def test_tolerance_is_capped_by_the_number_of_iterations():
     np.testing.assert_array_equal(ops.sinkhorn(SQUARE, 0.05, num_iterations=3, tolerance=0.0), found)
 
 
+@pytest.mark.slow
 def test_it_is_the_limit_that_optimises_entropy_and_score():
     """At convergence log P - scores / tau is a sum of a row and a column term: the condition of the optimum."""
     permutation = ops.sinkhorn(SQUARE, 0.3, num_iterations=2000, tolerance=1e-12).numpy()

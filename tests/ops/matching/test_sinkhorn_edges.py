@@ -151,6 +151,7 @@ def test_scalings_that_run_away_stay_finite(num_iterations):
     np.testing.assert_allclose(found, oracles.sinkhorn(scores, num_iterations=num_iterations), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tolerance": 1e-3}, {"marginal_penalty": 1.0}], ids=str)
 @pytest.mark.parametrize("compiled", [None, True])
 def test_a_nan_beside_no_other_entry_fails_its_whole_matrix(options, compiled):

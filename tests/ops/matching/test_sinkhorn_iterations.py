@@ -35,6 +35,7 @@ def test_values_and_gradients_are_those_of_the_iterations(num_iterations):
     check(SOFT, [num_iterations] * 3, found, gradient, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [None, True])
 def test_each_matrix_stops_by_itself_after_a_round(jit_compile):
     """30 iterations are 5 rounds of 6."""

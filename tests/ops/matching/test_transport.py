@@ -200,6 +200,7 @@ def test_tolerance_with_sums_and_penalty():
         np.testing.assert_allclose(plan, exact, atol=1e-2)
 
 
+@pytest.mark.slow
 @traced
 def test_a_large_penalty_makes_sums_hold():
     plan = ops.sinkhorn(-COSTS, 0.5, row_sums=A, column_sums=B, marginal_penalty=1e6, num_iterations=3000)
@@ -230,7 +231,7 @@ def test_costs_are_those_of_ott():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["op_by_op", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in modes.ALL)])
+@pytest.mark.parametrize("mode", modes.OP_MODES)
 def test_costs_and_gradients_in_every_mode(mode):
     # Each mode has the same points, and temperatures at which 100 iterations converge.
     random, tau = np.random.default_rng(0), np.array([2.0, 3.0])
@@ -277,6 +278,7 @@ def test_large_tau_gives_the_distance_of_the_means():
     np.testing.assert_allclose(found, np.sum((x.mean(axis=0) - y.mean(axis=0)) ** 2), rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [ops.transport_cost, ops.sinkhorn_divergence])
 def test_a_common_offset_costs_no_digits(function):
     # Multiples of 1/16, to which the offsets are added exactly.
@@ -313,6 +315,7 @@ def test_an_empty_cloud_costs_nothing(function):
     assert np.isnan(function(X, np.full_like(Y, np.nan)))
 
 
+@pytest.mark.slow
 def test_nan_points_make_only_their_pair_nan():
     x = np.stack([X, X])
     x[1, 0, 0] = np.nan

@@ -34,7 +34,9 @@ def test_value_of_masked_and_tied_numbers(name, dtype):
 
 @pytest.mark.slow
 @each_name
-@pytest.mark.parametrize("mode", ["traced", "unknown_shape", "xla"])
+@pytest.mark.parametrize(
+    "mode", ["unknown_shape", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in ("traced", "xla"))]
+)
 def test_other_modes(name, mode):
     first, second = tf.constant(FIRST[0], tf.float64), tf.constant(SECOND[0], tf.float64)
     found, _ = modes.run(

@@ -25,6 +25,7 @@ METRICS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 @pytest.mark.parametrize("mask", [None, RNG.random((40, 9)) < 0.6], ids=["all", "masked"])
 def test_pairs_give_the_values_of_sorts(metric, mask):
@@ -74,6 +75,7 @@ def test_weights_of_pairs(target, mask):
         np.testing.assert_allclose(sums, expected.sum(axis=1), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_inversions(rng):
     for size in (0, 1, 2, 3, 7, 8, 9, 64, 65):
         permutations = rng.permuted(np.tile(np.arange(size, dtype="int32"), (5, 1)), axis=1)

@@ -71,6 +71,7 @@ def test_values(name):
             np.testing.assert_allclose(found, wanted, atol=1e-12, err_msg=str((options, each)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_items_that_were_not_retrieved(name):
     """They have the score -inf. They take no rank, and count among the relevant ones."""

@@ -25,6 +25,7 @@ def test_neighbors_are_those_of_a_sort(distance, options):
         np.testing.assert_allclose(found.distances[i], distances, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("distance", "jit_compile"),
     [

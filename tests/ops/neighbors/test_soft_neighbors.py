@@ -149,7 +149,7 @@ def test_a_temperature_per_query_as_a_column_with_as_many_samples():
     np.testing.assert_allclose(column, ks.ops.soft_neighbor_membership(queries, candidates, tau=tau, **options))
 
 
-@pytest.mark.parametrize("mode", ["eager", "traced", pytest.param("xla", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["eager", "traced", pytest.param("xla", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("objective", ["linear", "log"])
 def test_an_embedding_that_is_not_finite_shows_in_queries_without_a_match(objective, mode):
     """Also in its own loss, where it is the only one of its class."""

@@ -28,7 +28,7 @@ def losses(scores, labels, **options):
         pytest.param("nine blocks", "traced", marks=pytest.mark.nightly),
         ("one tile", "unknown_shape"),
         ("five blocks", "unknown_shape"),
-        ("five blocks", "xla"),
+        pytest.param("five blocks", "xla", marks=pytest.mark.nightly),
     ],
 )
 def test_each_layout_gives_the_same(shape, mode):

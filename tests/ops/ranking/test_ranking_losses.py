@@ -137,6 +137,7 @@ def test_dtypes(name, dtype):
         np.testing.assert_allclose(tf.cast(found, tf.float64), exact, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.traced_eagerly
 @pytest.mark.parametrize(
     "name", [name if name in TRACED else pytest.param(name, marks=pytest.mark.nightly) for name in LOSSES]

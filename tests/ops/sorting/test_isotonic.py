@@ -35,6 +35,7 @@ def slopes(kind, method, scores, tau, dtype="float64", mode="op_by_op"):  # noqa
     return [each.numpy() for each in found]
 
 
+@pytest.mark.slow
 @EACH
 def test_the_gradient_is_that_of_the_pooled_scores(kind, method, scores, tau):
     wanted = slopes(kind, method, scores, tau * (1 + 1e-6))
@@ -58,6 +59,7 @@ def test_merging_pools_them_too(kind, method, scores, tau, rounds, monkeypatch):
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "name"),
     [

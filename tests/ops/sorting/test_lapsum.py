@@ -44,8 +44,7 @@ def run(op, scores, tau, mask=None, weights=None, *, dtype=tf.float64, **options
     ("op", "mode"),
     [
         *((op, "op_by_op") for op in OPS),
-        ("membership", "xla"),
-        *(pytest.param(op, mode, marks=pytest.mark.nightly) for op in OPS for mode in ("eager", "unknown_shape")),
+        *(pytest.param(op, mode, marks=pytest.mark.nightly) for op in OPS for mode in modes.ALL),
     ],
 )
 def test_value_and_gradient(op, mode):
@@ -194,6 +193,7 @@ def test_short_lists_take_all_pairs_with_the_results_of_long_ones(op, monkeypatc
         np.testing.assert_allclose(slope, expected_slope, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 @BOTH
 def test_short_lists_take_no_float64(op):
     def dtypes(size):

@@ -41,7 +41,7 @@ def own_methods(monkeypatch):
     [
         *((name, "op_by_op") for name in OPERATORS),
         ("soft_values", "unknown_shape"),
-        ("soft_rank", "xla"),
+        pytest.param("soft_rank", "xla", marks=pytest.mark.nightly),
         *(pytest.param(name, "eager", marks=pytest.mark.nightly) for name in OPERATORS),
     ],
 )

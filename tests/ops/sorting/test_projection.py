@@ -77,10 +77,9 @@ def test_the_numbers_of_fast_soft_sort(kind):
     ("kind", "method", "mode"),
     [
         *((kind, method, "op_by_op") for kind in KINDS for method in METHODS),
-        ("ranks", "projection", "unknown_shape"),
-        ("values", "projection_kl", "unknown_shape"),
         ("ranks", "projection", "xla"),
-        pytest.param("ranks", "projection", "eager", marks=pytest.mark.nightly),
+        *(pytest.param("ranks", "projection", mode, marks=pytest.mark.nightly) for mode in ("eager", "unknown_shape")),
+        pytest.param("values", "projection_kl", "unknown_shape", marks=pytest.mark.nightly),
         *(
             pytest.param(kind, method, mode, marks=pytest.mark.nightly)
             for kind, method in (("values", "projection"), ("ranks", "projection_kl"))

@@ -102,7 +102,7 @@ class Loss(KerasObject):
     # By a name, arguments with which values and gradients are compared with the oracle, the first ones in each mode.
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     # The modes of `values` that each run tries. The others are tried nightly.
-    quick_modes: tuple[str, ...] = ("unknown_shape",)
+    quick_modes: tuple[str, ...] = ()
     # Its gradient treats a function of the scores, such as a lambda weight, as a constant. The oracle computes that
     # function from its argument `frozen`, which holds scores.
     has_frozen_scores: bool = False

@@ -16,7 +16,6 @@ LOSSES = [
         "pairwise_hinge_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
-        quick_modes=(),  # XLA and unknown shapes run several losses together
         values={
             "hinge": {},
             "hinge, list": {"tau": 0.5, "normalization": "list", "lambda_weight": "ndcg"},

@@ -14,7 +14,6 @@ LOSSES = [
         "pairwise_mse_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
-        quick_modes=(),  # XLA and unknown shapes run several losses together
         values={"squared": {"tau": 2.0}, "squared, weighted": {"normalization": "none", "lambda_weight": "label_diff"}},
     )
 ]

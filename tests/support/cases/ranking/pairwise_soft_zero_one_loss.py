@@ -14,7 +14,6 @@ LOSSES = [
         "pairwise_soft_zero_one_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
-        quick_modes=(),  # XLA and unknown shapes run several losses together
         values={"zero-one": {"tau": 2.0}, "zero-one, mrr": {"normalization": "none", "lambda_weight": "mrr"}},
     )
 ]

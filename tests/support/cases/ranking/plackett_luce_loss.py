@@ -16,7 +16,7 @@ LOSSES = [
         ],
         "plackett_luce_loss",
         oracle=ORACLE,
-        quick_modes=("xla", "unknown_shape"),
+        quick_modes=("unknown_shape",),
         values=by_name("list mle", *({"ties": ties, "k": k} for ties in ("breslow", "first") for k in (None, 1, 3, 9))),
     )
 ]

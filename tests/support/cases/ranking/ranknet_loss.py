@@ -36,7 +36,6 @@ LOSSES = [
         "ranknet_loss",
         oracle=ORACLE,
         has_frozen_scores=True,
-        quick_modes=(),  # unknown shapes run with the operator
         values={
             **by_name("ranknet", *OPTIONS),
             "label_diff": {"lambda_weight": "label_diff"},

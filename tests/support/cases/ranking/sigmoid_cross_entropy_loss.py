@@ -12,7 +12,6 @@ LOSSES = [
         "sigmoid_cross_entropy_loss",
         labels="numbers",
         oracle=ORACLE,
-        quick_modes=(),  # XLA runs it together with the other losses of items
         values={"sigmoid": {}, "sigmoid sum": {"normalization": "none"}},
     )
 ]

@@ -15,7 +15,6 @@ LOSSES = [
         ],
         "spearman_loss",
         oracle=ORACLE,
-        quick_modes=(),  # unknown shapes run with the operator
         values={
             "spearman": {"tau": 2.0},
             "spearman soft sort": {"method": "soft_sort"},

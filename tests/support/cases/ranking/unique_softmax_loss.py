@@ -12,7 +12,6 @@ LOSSES = [
         "unique_softmax_loss",
         oracle=ORACLE,
         labels="relevance",
-        quick_modes=(),  # unknown shapes run with the operator
         values={"unique softmax": {"tau": 2.0}, "unique softmax linear": {"gain": "linear"}},
     )
 ]
