@@ -150,6 +150,7 @@ def test_layers(case):
     check(value_and_gradient(tf.function(run, autograph=False, jit_compile=True))(scores), (2, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", objects.first_of_class(objects.METRICS), ids=str)
 def test_metrics(case):
     metric = case.make()

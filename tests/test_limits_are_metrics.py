@@ -55,6 +55,7 @@ def metric_of(cls, labels, scores, weights, **options):
     return float(metric.result())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PAIRS, ids=lambda case: f"{case[0].__name__} {case[1].__name__} {case[2]}")
 def test_a_cold_loss_is_its_metric(case):
     loss, metric, options, of_metric, labels, from_loss = case

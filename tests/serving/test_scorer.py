@@ -102,6 +102,7 @@ def test_few_shapes_and_no_more_items_than_asked(scorer, shapes):
         assert size <= padded < 1.5 * size + 1
 
 
+@pytest.mark.slow
 def test_threads_do_not_mix_up_their_lists(scorer):
     work = [lists_of([5, 30, 2, 64], seed)[0] for seed in range(8)]
     alone = [scorer.score(lists) for lists in work]
@@ -112,6 +113,7 @@ def test_threads_do_not_mix_up_their_lists(scorer):
             np.testing.assert_allclose(scores, expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_model_of_one_list_size(tmp_path, shapes):
     inputs = tf.keras.Input((5, 2))
     model = tf.keras.Model(inputs, tf.keras.layers.Dense(1, kernel_initializer="ones")(inputs))

@@ -484,6 +484,7 @@ def test_integers_that_do_not_fit(tmp_path):
     assert answer.outputs["sorted_ids"].tolist() == [[3, 2**31 - 1]]
 
 
+@pytest.mark.slow
 def test_numbers_that_become_infinite(tmp_path):
     scorer = serving.Scorer(serving.export_ranker(identity(), tmp_path / "ranker"))
     with pytest.raises(ValueError, match=r"lists\[1\] must fit into float32, got -1e\+300"):

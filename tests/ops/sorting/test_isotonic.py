@@ -64,7 +64,7 @@ def test_merging_pools_them_too(kind, method, scores, tau, rounds, monkeypatch):
     ("mode", "name"),
     [
         *(("op_by_op", name) for name in TARGETS),
-        ("unknown_shape", "cpu"),
+        pytest.param("unknown_shape", "cpu", marks=pytest.mark.nightly),
         *(pytest.param("traced", name, marks=pytest.mark.nightly) for name in TARGETS[1:]),
         *(pytest.param("xla", name, marks=pytest.mark.nightly) for name in TARGETS),
     ],

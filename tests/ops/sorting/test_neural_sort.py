@@ -95,6 +95,7 @@ def leading_rows_of_a_long_list(scores, mask):
     return memberships, tape.gradient(total, scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["TF", "XLA"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_leading_rows_of_long_lists_form_no_pairs(masked, jit, rng, monkeypatch):

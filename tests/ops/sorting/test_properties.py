@@ -66,6 +66,7 @@ def test_rows_are_distributions(op, scores, tau):
     np.testing.assert_allclose(found.sum(axis=-1), 1, rtol=0, atol=1e-14 * SIZE)
 
 
+@pytest.mark.slow
 @BOTH
 @EXAMPLES
 @given(scores=LISTS, tau=TAUS)
