@@ -107,7 +107,7 @@ def found_in(name):
     return gpu_kernels.without_kernel(trace), gpu_kernels.copied_to_host(trace)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_kernels(name):
     missing, copied = found_in(name)
@@ -116,7 +116,7 @@ def test_kernels(name):
     assert not new, "compute with `tracing.on_device` of these numbers, or add a row to the page and to ON_HOST"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in LOWERED else []) for name in CASES]
 )
@@ -126,7 +126,7 @@ def test_kernels_of_xla(name):
     assert gpu_kernels.without_kernel(trace_of(name, True), ("XLA_GPU_JIT",)) <= WITHOUT_KERNEL.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_row_is_needed():
     found = [found_in(name) for name in CASES]
     assert set().union(*(missing for missing, _ in found)) == WITHOUT_KERNEL.keys()

@@ -393,7 +393,7 @@ ks.NeuralSortLayer
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not IS_KERAS_3, reason="Keras 2 has one backend")
 @pytest.mark.parametrize("backend", [pytest.param("numpy", marks=pytest.mark.nightly), "jax"])
 def test_on_other_backends_only_keras_objects_are_an_error(backend):

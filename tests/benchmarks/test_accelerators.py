@@ -81,7 +81,7 @@ def test_programs_run_and_formulas_give_the_same_numbers(name):
             np.testing.assert_allclose(result, other, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_programs_are_exported(script, tmp_path):
     for more in ([], ["--formulas"]):
         names = {path.name for path in tmp_path.iterdir()}
@@ -95,7 +95,7 @@ def test_programs_are_exported(script, tmp_path):
         assert set(arrays) == {"input_0", "input_1", "output_0"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_digests_tell_programs_apart_and_not_their_traces(script, tmp_path):
     def digests(*names):
         folders = [script("export").export(tmp_path, name, "2x8", "tpu") for name in names]
@@ -229,7 +229,7 @@ def test_ratios_have_a_floor(script):
     assert [each["TPU, us / formula's"] for each in script("comparison").means(rows)] == [None, None]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_products_are_exported_in_float32_if_asked_for(script, tmp_path):
     enabled = tf.config.experimental.tensor_float_32_execution_enabled()
     for name, options in [("tf32", []), ("float32", ["--no-tf32"])]:

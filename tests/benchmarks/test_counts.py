@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 TOOLS = Path(__file__).parents[2] / "benchmarks" / "tools"
 

@@ -53,7 +53,7 @@ def test_layers_of_sets(script):
     assert [row["layers"] for row in table] == [6, 6, 13, 13]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @ignores_warnings_of_tiny_settings
 @pytest.mark.usefixtures("without_tracing")
 @pytest.mark.parametrize(

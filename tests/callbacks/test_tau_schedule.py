@@ -65,6 +65,7 @@ def test_sets_and_logs_tau(schedule, expected):
     assert history.history["tau"] == logged
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 def test_batches_are_counted_from_the_start_of_each_training():
     model, layer = sorter()
@@ -74,6 +75,7 @@ def test_batches_are_counted_from_the_start_of_each_training():
     assert recorder.taus == [1, 2, 1, 2]
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("batches", "known", "at_once", "expected"),
@@ -284,6 +286,7 @@ X = models.scores(4, 5)
 Y = models.scores(4, 5, seed=8)
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_compiled_model_sees_each_tau_of_its_loss_without_a_new_trace(jit_compile):
@@ -353,6 +356,7 @@ def test_layers_and_losses_together():
     assert (float(layer.tau), loss.tau) == (0.5, 0.5)
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 def test_training_goes_on_where_a_saved_model_was(tmp_path):
     model = compiled(spearman(), 1)

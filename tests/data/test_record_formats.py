@@ -50,6 +50,7 @@ def batches(record_format, lists=LISTS, files=None, **options):
     return ks.data.elwc_batches(files, CONTEXT, ITEMS, "label", 4, record_format=record_format, **options)
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 @pytest.mark.parametrize("record_format", FORMATS)
 @pytest.mark.parametrize("options", [{}, {"mask": True, "boundaries": (2,), "truncate": True}], ids=["whole", "cut"])
@@ -74,6 +75,7 @@ def test_values():
     np.testing.assert_array_equal(features["user"], [[0.5, 1.5], [7, 8]])
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 @pytest.mark.parametrize("record_format", FORMATS)
 def test_a_list_of_no_items(record_format):

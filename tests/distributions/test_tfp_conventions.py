@@ -20,7 +20,7 @@ RACES = {
 EACH = pytest.mark.parametrize("make", RACES.values(), ids=RACES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("top_k", [pytest.param(None, marks=pytest.mark.nightly), 2])
 def test_log_prob_in_a_strict_map(top_k):
     """Every operation has a vectorized form, for orders and for logits."""

@@ -70,7 +70,7 @@ def some_rows(labels):
     return RANDOM.normal(size=(*labels.shape, 2)).astype("float32"), labels
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["evaluate", pytest.param("fit", marks=pytest.mark.slow)])
 def test_an_epoch_whose_labels_are_all_below_0(method):
     with pytest.warns(UserWarning, match="ndcg is 0, because no list counted.*takes labels below 0 for padding"):

@@ -354,7 +354,7 @@ BY_PAIRS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("scores", [SCORES, 700 * SCORES, 1e30 * SCORES], ids=["scores", "wide", "far"])
 @pytest.mark.parametrize("options", BY_PAIRS.values(), ids=BY_PAIRS)
 def test_the_form_for_an_accelerator_gives_what_an_order_does(options, scores):

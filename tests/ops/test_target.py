@@ -47,6 +47,7 @@ def assert_same_in_form(form, compute):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.nightly
 @of_each_form
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_operator(operation, form):
@@ -63,7 +64,7 @@ def test_operator(operation, form):
     assert_same_in_form(form, compute)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @of_each_form
 @pytest.mark.parametrize("case", LOSSES, ids=str)
 def test_loss(case, form):

@@ -102,7 +102,7 @@ def test_few_shapes_and_no_more_items_than_asked(scorer, shapes):
         assert size <= padded < 1.5 * size + 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_threads_do_not_mix_up_their_lists(scorer):
     work = [lists_of([5, 30, 2, 64], seed)[0] for seed in range(8)]
     alone = [scorer.score(lists) for lists in work]

@@ -72,6 +72,7 @@ def test_b_the_c_api_runs_it_without_python_tensorflow(folder):
     assert modules & {"tensorflow", "keras", "tf_keras", "keras_softsort", "google"} == set()
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 def test_c_the_c_api_runs_it_with_xla_forbidden(folder):
     """The C API also answers every kind of request that the documentation mentions."""
@@ -176,6 +177,7 @@ def test_loading_prints_no_warning(tmp_path, caplog):
     assert not any("internal_grad_fn" in name for name in names)
 
 
+@pytest.mark.default_stack_only
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 3])
 @pytest.mark.parametrize("single", [True, False])

@@ -32,7 +32,7 @@ def test_right_in_every_way(name, way):
     autodiff.check(way, OPERATORS[name][0], ARRAYS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["neural_sort", "ranks", "quantiles"])
 def test_float32_in_a_strict_map(name):
     """NeuralSort of float32 is computed in float64, by operations that have a vectorized form."""
@@ -53,7 +53,7 @@ def test_float32_in_a_strict_map(name):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_forward_mode_after_reverse_mode():
     """TensorFlow cannot push tangents through a trace with loops that a tape has recorded."""
     for way in ("persistent", "forward"):

@@ -47,7 +47,7 @@ def test_the_gradient_is_that_of_the_pooled_scores(kind, method, scores, tau):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5, err_msg=f"{name}, {dtype}")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("rounds", [0, isotonic.ROUNDS])
 @EACH
 def test_merging_pools_them_too(kind, method, scores, tau, rounds, monkeypatch):  # noqa: PLR0917
