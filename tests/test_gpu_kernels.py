@@ -86,8 +86,6 @@ CASES = {
     for make, cases in MADE_BY.items()
     for case in cases
 }
-# `tests/ops/test_gpu_lowering.py` lowers operators and losses on the default stack.
-LOWERED = {name for name, (make, _) in CASES.items() if make in (of_operation, of_loss)}
 
 
 def trace_of(name, jit_compile):
@@ -117,9 +115,7 @@ def test_kernels(name):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in LOWERED else []) for name in CASES]
-)
+@pytest.mark.parametrize("name", CASES)
 def test_kernels_of_xla(name):
     # TensorFlow registers these kernels before it compiles for the first time.
     tf.function(tf.negative, jit_compile=True)(1.0)

@@ -395,7 +395,7 @@ ks.NeuralSortLayer
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not IS_KERAS_3, reason="Keras 2 has one backend")
-@pytest.mark.parametrize("backend", [pytest.param("numpy", marks=pytest.mark.nightly), "jax"])
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_on_other_backends_only_keras_objects_are_an_error(backend):
     done = run_python(ON_ANOTHER_BACKEND, check=False, KERAS_BACKEND=backend)
     last = done.stderr.strip().splitlines()[-1]

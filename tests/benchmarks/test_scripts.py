@@ -41,8 +41,6 @@ TINY = {
 }
 
 
-# Some of these take seconds with any settings.
-SLOW = {"linear_assignment", "eager_calls", "set_matching", "lambda_gradients", "serving_latency"}
 # Scripts with tests of another form, here or in other files.
 OTHERS = {"counts", "results", "batch_scoring", "tracking", "data_reading", "million"}
 
@@ -56,9 +54,7 @@ def test_layers_of_sets(script):
 @pytest.mark.nightly
 @ignores_warnings_of_tiny_settings
 @pytest.mark.usefixtures("without_tracing")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in SLOW else []) for name in TINY]
-)
+@pytest.mark.parametrize("name", TINY)
 def test_script_runs_and_writes_its_rows(name, script, tmp_path, capsys):
     check_rows(script, name, TINY[name], tmp_path, capsys)
 

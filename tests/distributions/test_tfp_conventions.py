@@ -21,7 +21,7 @@ EACH = pytest.mark.parametrize("make", RACES.values(), ids=RACES)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("top_k", [pytest.param(None, marks=pytest.mark.nightly), 2])
+@pytest.mark.parametrize("top_k", [None, 2])
 def test_log_prob_in_a_strict_map(top_k):
     """Every operation has a vectorized form, for orders and for logits."""
     orders = np.int32([[2, 0, 3, 1], [1, 3, 0, 2], [0, 0, 3, 2], [4, 0, 1, 2], [-1, 0, 1, 2]])[:, :top_k]

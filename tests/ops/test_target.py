@@ -16,14 +16,8 @@ import keras_softsort as ks
 from keras_softsort.ops.core import order, tracing
 
 ONE_OF_EACH = {each.name: each for each in reversed(operators.OPERATIONS) if each.name in ks.ops.__all__}
-OPERATIONS = [
-    pytest.param(each, marks=[] if ONE_OF_EACH.get(each.name) is each else [pytest.mark.nightly])
-    for each in operators.OPERATIONS
-]
 # Losses with noise draw other noise in each call; their operators take a seed.
 WITHOUT_NOISE = [case for case in objects.LOSSES if "seed" not in case.arguments]
-FIRST = objects.first_of_class(WITHOUT_NOISE)
-LOSSES = [pytest.param(case, marks=[] if case in FIRST else [pytest.mark.nightly]) for case in WITHOUT_NOISE]
 
 
 @contextlib.contextmanager
@@ -35,7 +29,6 @@ def gpu_without_xla():
 
 
 FORMS = {"tpu": lambda: tracing.lowering_for("tpu"), "gpu": gpu_without_xla}
-of_each_form = pytest.mark.parametrize("form", ["tpu", pytest.param("gpu", marks=pytest.mark.slow)])
 
 
 def assert_same_in_form(form, compute):
@@ -47,9 +40,17 @@ def assert_same_in_form(form, compute):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.nightly
-@of_each_form
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize(
+    ("operation", "form"),
+    [
+        pytest.param(
+            each, form, marks=[] if form == "tpu" and ONE_OF_EACH.get(each.name) is each else [pytest.mark.nightly]
+        )
+        for each in operators.OPERATIONS
+        for form in FORMS
+    ],
+    ids=str,
+)
 def test_operator(operation, form):
     tensors = [tf.constant(each) for each in operation.tensors]
 
@@ -65,8 +66,8 @@ def test_operator(operation, form):
 
 
 @pytest.mark.nightly
-@of_each_form
-@pytest.mark.parametrize("case", LOSSES, ids=str)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", WITHOUT_NOISE, ids=str)
 def test_loss(case, form):
     labels, predicted = np.float32([[0, 2, 1, -1, 3], [1, 0, 0, 2, 1]]), models.scores(2)
     if case.subject.takes in {"permutation", "logits"}:
