@@ -26,6 +26,11 @@ def layer_shape(shape: Any) -> Any:
     return tuple(shape) if IS_KERAS_3 else tf.TensorShape(shape)
 
 
+def exp_of_weight(weight: Any) -> tf.Tensor:
+    """Return the number whose logarithm `weight` stores."""
+    return tf.exp(tf.convert_to_tensor(weight))
+
+
 def plain_number(value: Any) -> Any:
     """The number that a scalar array, variable or eager tensor holds; another value unchanged."""
     if not isinstance(value, (np.ndarray, tf.Tensor, tf.Variable, keras.Variable if IS_KERAS_3 else tf.Variable)):

@@ -10,7 +10,15 @@ import tensorflow as tf
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
 from keras_softsort._internal.unknown_names import other_name
-from keras_softsort._keras.compat import IS_KERAS_3, add_scalar_weight, keras, layer_shape, mask_of_call, plain_number
+from keras_softsort._keras.compat import (
+    IS_KERAS_3,
+    add_scalar_weight,
+    exp_of_weight,
+    keras,
+    layer_shape,
+    mask_of_call,
+    plain_number,
+)
 from keras_softsort._keras.options import KeepsOptions
 from keras_softsort.ops.core.axes import of_all_entries
 from keras_softsort.ops.core.deviations import checked_scale
@@ -102,7 +110,7 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
     @property
     def tau(self) -> Any:
         """The current temperature: a weight, or with `learn_tau` a tensor."""
-        return tf.exp(tf.convert_to_tensor(self.log_tau)) if self.learn_tau else self._fixed_tau
+        return exp_of_weight(self.log_tau) if self.learn_tau else self._fixed_tau
 
     @tau.setter
     def tau(self, value: Any) -> None:
