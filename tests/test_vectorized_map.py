@@ -18,7 +18,7 @@ BATCHES = tf.constant(np.stack([LISTS, 0.8 * LISTS[:, ::-1]]))
 LABELS = tf.constant([[2.0, 0.0, 1.0, 1.0, 0.0, 3.0]])
 ORDER = tf.constant([2, 0, 1, 5, 3, 4])
 
-# Of those that each run tries: their custom gradients are not those of their operations, or were not.
+# Operators whose custom gradients are not those of their operations, or were not. The others are tried nightly.
 QUICK = {"per_segment", "plackett_luce_loss"}
 # The gradient of their operations is wrong, and an error.
 RAISES = {"per_segment", "sinkhorn_divergence", "transport_cost"}

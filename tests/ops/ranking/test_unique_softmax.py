@@ -31,7 +31,7 @@ WAYS = {
     "unknown sizes, XLA": ("cpu", UNKNOWN, True),
     "pairs, XLA": ("tpu", None, True),
 }
-# Of each way, the sizes and spans that are tried each time.
+# The sizes and spans that are tried each time, not only nightly.
 QUICK = {
     "unknown sizes, TF": {(20, 1), (200, 100), (1100, 1)},
     "known sizes, XLA": {(20, 100)},
