@@ -33,6 +33,13 @@ ON_HOST = {
     "ops/sorting/_permutahedron/isotonic.py": "blocks of projections",
     "ops/sorting/harden.py": "ranks that `harden` has given",
 }
+# Files whose products of float32 matrices a GPU may round. A product with a vector is `numbers.vector_product`.
+ROUNDED = {
+    "layers/ranking.py",  # attention, and scores with trained weights, as in layers of Keras
+    "ops/neighbors/embeddings.py",
+    "ops/core/numbers.py",  # `inner_products`, whose factors are not rounded
+    "ops/core/distances.py",  # a shape, whose values do not matter
+}
 
 
 def differentiated(function, *inputs):
@@ -120,6 +127,16 @@ def test_kernels_of_xla(name):
     # TensorFlow registers these kernels before it compiles for the first time.
     tf.function(tf.negative, jit_compile=True)(1.0)
     assert gpu_kernels.without_kernel(trace_of(name, True), ("XLA_GPU_JIT",)) <= WITHOUT_KERNEL.keys()
+
+
+@pytest.mark.slow
+def test_values_are_not_rounded(monkeypatch):
+    monkeypatch.setitem(globals(), "differentiated", lambda function, *inputs: function(*inputs))
+    found = set()
+    for name in CASES:
+        products = (each for each in gpu_kernels.operations(trace_of(name, None)) if "MatMul" in each.type)
+        found |= {gpu_kernels.place(each)[0] for each in products if each.outputs[0].dtype == tf.float32}
+    assert found == ROUNDED
 
 
 @pytest.mark.nightly

@@ -45,7 +45,7 @@ def copied_to_host(trace):
     for operation in operations(trace):
         for tensor, to_host in zip(operation.inputs, _on_host(operation)[0], strict=True):
             if to_host and _is_list(tensor) and not _on_host(tensor.op)[1][tensor.value_index]:
-                file, line = _place(operation)
+                file, line = place(operation)
                 found.setdefault(file, set()).add(f"{line}: {tensor.op.type} -> {operation.type} {tensor.shape}")
     return found
 
@@ -116,7 +116,7 @@ def _count(operation, argument):
     return len(attributes[argument.type_list_attr].list.type) if argument.type_list_attr else 1
 
 
-def _place(operation):
+def place(operation):
     """The file of the package that made an operation, and the line."""
     ours = [each for each in operation.traceback if "/keras_softsort/" in each.filename]
     return (ours[-1].filename.rpartition("/keras_softsort/")[2], ours[-1].lineno) if ours else ("other packages", 0)

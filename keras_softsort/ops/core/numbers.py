@@ -5,12 +5,15 @@ from __future__ import annotations
 import tensorflow as tf
 
 from keras_softsort._internal.not_a_number import zero_or_nan
-from keras_softsort.ops.core.axes import ceil_division, with_static_shape
+from keras_softsort.ops.core.axes import ceil_division, is_at_most, with_static_shape
 from keras_softsort.ops.core.tracing import is_watched, multiplies_coarsely
 
 # Without the lower half of its bits, a float32 number is a bfloat16 number, which TF32 holds, too.
 _UPPER_BITS = -(2**16)
 BLOCK_OF_SUMS = 256
+# Up to this many columns, products with vectors are sums over a matrix. Matrix products start more slowly, and a TPU
+# writes the vectors that they multiply anew.
+MAX_COLUMNS_OF_SUMS = 16
 
 
 def nan_where(failed: tf.Tensor, result: tf.Tensor, *anchors: tf.Tensor) -> tf.Tensor:
@@ -45,6 +48,25 @@ def inner_products(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def product_error(dtype: tf.DType) -> float:
     """The error of `inner_products` relative to the lengths of the vectors, beyond that of a sum in `dtype`."""
     return 2.0**-15 if dtype == tf.float32 and multiplies_coarsely() else 0.0
+
+
+def vector_product(matrix: tf.Tensor, vector: tf.Tensor, *, transpose: bool = False) -> tf.Tensor:
+    """The product [..., m] of matrices [..., m, n], or of their transposes, and vectors.
+
+    It is a sum of products where the factors of a matrix product would be rounded, and for few columns.
+    """
+    if is_at_most(matrix.shape[-1], MAX_COLUMNS_OF_SUMS) or multiplies_coarsely():
+        over, along = (-2, -1) if transpose else (-1, -2)
+        return tf.reduce_sum(matrix * tf.expand_dims(vector, along), axis=over)
+    return tf.linalg.matvec(matrix, vector, transpose_a=transpose)
+
+
+def sum_of_outer_products(left: list[tf.Tensor], right: list[tf.Tensor]) -> tf.Tensor:
+    """The sum [..., m, n] of the outer products of vectors [..., m] and [..., n], pair by pair."""
+    if is_at_most(right[0].shape[-1], MAX_COLUMNS_OF_SUMS):
+        pairs = zip(left, right, strict=True)
+        return tf.add_n([one[..., tf.newaxis] * other[..., tf.newaxis, :] for one, other in pairs])
+    return inner_products(tf.stack(left, axis=-1), tf.stack(right, axis=-1))
 
 
 def _parts(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_softsort._internal.arguments import dtype_tiny
+from keras_softsort.ops.core.numbers import sum_of_outer_products, vector_product
 from keras_softsort.ops.core.temperature import excluded
 from keras_softsort.ops.matching._sinkhorn_problem import Plan
 
@@ -15,9 +16,6 @@ MAX_EXPONENT = 80.0
 # The largest scaling is the inverse of this.
 MIN_PRODUCT = {tf.float32: 1e-30, tf.float64: 1e-200}
 TINY = {dtype: dtype_tiny(dtype) for dtype in MIN_PRODUCT}
-# Up to this many columns, products with vectors are sums over a matrix. Matrix products start more slowly, and a TPU
-# writes the vectors that they multiply anew.
-MAX_COLUMNS_OF_SUMS = 16
 
 
 class State(NamedTuple):
@@ -62,9 +60,9 @@ class Scalings(NamedTuple):
         states, least_rows, least_columns = [before], _least_products(self.row_sums), _least_products(self.column_sums)
         for t in range(plan.length):
             state = states[-1]
-            products = _times(self.kernel, state.columns)
+            products = vector_product(self.kernel, state.columns)
             u = self.row_sums / tf.maximum(products, least_rows)
-            v = self.column_sums / tf.maximum(_times(self.kernel, u, axis=1), least_columns)
+            v = self.column_sums / tf.maximum(vector_product(self.kernel, u, transpose=True), least_columns)
             error = None
             if plan.tolerance is not None and not (plan.checks_segments and t):
                 error = tf.reduce_max(tf.abs(state.rows * products - self.row_sums), axis=1)
@@ -87,16 +85,16 @@ class Scalings(NamedTuple):
             v_before, (u, v, made) = states[t].columns, states[t + 1]
             is_made = (first + t < made)[:, tf.newaxis]
             y = tf.math.divide_no_nan(_where_made(plan, is_made, d_v, tf.zeros_like(v)), self.column_sums)
-            d_u_now = _where_made(plan, is_made, d_u - u * _times(self.kernel, v * y), tf.zeros_like(u))
+            d_u_now = _where_made(plan, is_made, d_u - u * vector_product(self.kernel, v * y), tf.zeros_like(u))
             x = tf.math.divide_no_nan(d_u_now, self.row_sums)
             left += [u, u * x]
             right += [v * y, v_before]
             # Rows of a state act through the columns of the same iteration, or as the last ones. This is no constant 0,
             # which `tf.vectorized_map` cannot carry through a loop that begins with another gradient.
             d_u = tf.where(is_made, tf.zeros_like(d_u), d_u)
-            d_v = _where_made(plan, is_made, -v_before * _times(self.kernel, u * x, axis=1), d_v)
+            d_v = _where_made(plan, is_made, -v_before * vector_product(self.kernel, u * x, transpose=True), d_v)
             d_row_sums, d_column_sums = d_row_sums + x, d_column_sums + y
-        d_kernel -= _sum_of_products(left, right)
+        d_kernel -= sum_of_outer_products(left, right)
         return Gradients(d_kernel, d_u, d_v, d_row_sums, d_column_sums, d_exponent)
 
     def empty(self, plan: Plan, state: State) -> tuple[tuple, tuple]:
@@ -178,7 +176,7 @@ class Potentials(NamedTuple):
         _, d_f, d_g, d_row_sums, d_column_sums, d_exponent = gradients
         rho, is_made = (1.0 if self.exponent is None else self.exponent), (first < made)[:, tf.newaxis]
         y = rho * tf.math.divide_no_nan(_where_made(plan, is_made, d_g, tf.zeros_like(g)), self.column_sums)
-        d_f_now = _where_made(plan, is_made, d_f - tf.linalg.matvec(kernel, y), tf.zeros_like(f))
+        d_f_now = _where_made(plan, is_made, d_f - vector_product(kernel, y), tf.zeros_like(f))
         x = rho * tf.math.divide_no_nan(d_f_now, self.row_sums)
         if self.exponent is not None:
             # The gradient of a potential before the exponent is x row_sums / rho; for rho it is this times f / rho.
@@ -187,7 +185,7 @@ class Potentials(NamedTuple):
         return Gradients(
             logits=d_logits - (kernel * y[:, tf.newaxis, :] + row_weights * x[:, :, tf.newaxis]),
             rows=tf.where(is_made, tf.zeros_like(d_f), d_f),
-            columns=_where_made(plan, is_made, -tf.linalg.matvec(row_weights, x, transpose_a=True), d_g),
+            columns=_where_made(plan, is_made, -vector_product(row_weights, x, transpose=True), d_g),
             row_sums=d_row_sums + x,
             column_sums=d_column_sums + y,
             exponent=d_exponent,
@@ -248,23 +246,6 @@ class Potentials(NamedTuple):
         potential = tf.where(is_used, potential, excluded(potential.dtype))
         potential = potential if self.exponent is None else potential * self.exponent
         return potential, exponentials * tf.expand_dims(sums / total, axis)
-
-
-def _times(kernel: tf.Tensor, vectors: tf.Tensor, axis: int = 2) -> tf.Tensor:
-    """A kernel [B, N, M] times `vectors` [B, M]: [B, N]; or, along axis 1, its transpose times [B, N]: [B, M]."""
-    width = kernel.shape[2]
-    if width is not None and width <= MAX_COLUMNS_OF_SUMS:
-        return tf.reduce_sum(kernel * tf.expand_dims(vectors, 3 - axis), axis=axis)
-    return tf.linalg.matvec(kernel, vectors, transpose_a=axis == 1)
-
-
-def _sum_of_products(left: list[tf.Tensor], right: list[tf.Tensor]) -> tf.Tensor:
-    """The sum [B, N, M] of the products of pairs of vectors [B, N] and [B, M]."""
-    width = right[0].shape[1]
-    if width is not None and width <= MAX_COLUMNS_OF_SUMS:
-        pairs = zip(left, right, strict=True)
-        return tf.add_n([one[:, :, tf.newaxis] * other[:, tf.newaxis, :] for one, other in pairs])
-    return tf.matmul(tf.stack(left, axis=2), tf.stack(right, axis=1))
 
 
 def _least_products(sums: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_softsort.ops.core.axes import flatten_lists, with_static_shape
+from keras_softsort.ops.core.numbers import vector_product
 from keras_softsort.ops.matching._sinkhorn_problem import Plan, plan_of_length
 from keras_softsort.ops.matching._sinkhorn_steps import Gradients, Potentials, Scalings, State
 
@@ -132,10 +133,10 @@ def _implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations:
     of_rows, of_columns = tf.reduce_sum(products, axis=2), tf.reduce_sum(products, axis=1)
 
     def from_rows(values: tf.Tensor) -> tf.Tensor:
-        return tf.linalg.matvec(weights, tf.math.divide_no_nan(values, rows), transpose_a=True)
+        return vector_product(weights, tf.math.divide_no_nan(values, rows), transpose=True)
 
     def reduced(b: tf.Tensor) -> tf.Tensor:
-        return columns * b - from_rows(tf.linalg.matvec(weights, b))
+        return columns * b - from_rows(vector_product(weights, b))
 
     residual = of_columns - from_rows(of_rows)
     enough = IMPLICIT_RESIDUAL[weights.dtype] ** 2 * _squared(residual, columns)
@@ -155,7 +156,7 @@ def _implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations:
 
     start = (tf.constant(0), tf.zeros_like(columns), residual, tf.math.divide_no_nan(residual, columns))
     _, b, _, _ = tf.while_loop(unfinished, step, start, maximum_iterations=max_iterations)
-    a = tf.math.divide_no_nan(of_rows - tf.linalg.matvec(weights, b), rows)
+    a = tf.math.divide_no_nan(of_rows - vector_product(weights, b), rows)
     return [weights * (upstream - a[:, :, tf.newaxis] - b[:, tf.newaxis, :]), a, b]
 
 

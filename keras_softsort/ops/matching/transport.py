@@ -11,7 +11,7 @@ from keras_softsort._internal.arguments import compute_dtype
 from keras_softsort._internal.export import export
 from keras_softsort.ops.core.axes import flatten_lists
 from keras_softsort.ops.core.distances import DISTANCES, pairwise_distances
-from keras_softsort.ops.core.numbers import nan_lists, nan_where, refuse_forward_mode
+from keras_softsort.ops.core.numbers import nan_lists, nan_where, refuse_forward_mode, vector_product
 from keras_softsort.ops.core.temperature import temperature_per_list
 from keras_softsort.ops.core.tracing import traced_if_eager
 from keras_softsort.ops.matching._sinkhorn_problem import Plan, checked_plan, checked_sums
@@ -173,10 +173,10 @@ def _cost(
     shift = tf.zeros([], a.dtype)
     if distance == "squared_euclidean":
         # A number common to all points costs the means no digits.
-        center = tf.stop_gradient(tf.matmul(a[:, tf.newaxis], x))
+        center = tf.stop_gradient(_mean(x, a))
         x, y = x - center, y - center
         # Clouds about their means keep their digits, and the distance of these is part of every plan's cost.
-        means = [tf.matmul(weights[:, tf.newaxis], points) for weights, points in ((a, x), (b, y))]
+        means = [_mean(x, a), _mean(y, b)]
         x, y = x - means[0], y - means[1]
         shift = tf.reduce_sum(tf.square(means[0] - means[1]), axis=[1, 2])
     costs = pairwise_distances(x, y, distance, mask=b > 0)
@@ -198,6 +198,11 @@ def _cost(
     cost = tf.where(is_empty & ~failed, tf.zeros_like(cost), cost + shift)
     cost, residual = nan_lists(failed, cost, x), nan_where(failed, tf.stop_gradient(residual))
     return tuple(tf.ensure_shape(tf.reshape(each, leading), static) for each in (cost, residual))
+
+
+def _mean(points: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """The weighted mean [B, 1, d] of points [B, n, d], for weights with a sum of 1."""
+    return vector_product(points, weights, transpose=True)[:, tf.newaxis]
 
 
 def _result(

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_softsort._internal import arguments
 from keras_softsort._internal.export import export
-from keras_softsort.ops.core.numbers import straight_through
+from keras_softsort.ops.core.numbers import straight_through, vector_product
 from keras_softsort.ops.matching.sinkhorn_iterations import doubly_stochastic
 from keras_softsort.ops.ranking._noise import STOCHASTIC_CHECKS, Noise, sampled_scores
 from keras_softsort.ops.ranking.dcg import NDCG_CHECKS, ndcg_parts
@@ -111,7 +111,7 @@ def neural_ndcg_loss(
     if k is None and not hard and not num_iterations:
         ordered = dispatch.multiply(sort, gains[..., tf.newaxis])[..., :rows, 0]
     else:
-        ordered = tf.linalg.matvec(_permutation(sort, rows, num_iterations, hard), gains)
+        ordered = vector_product(_permutation(sort, rows, num_iterations, hard), gains)
     dcg = tf.reduce_sum(ordered * rank_weights, axis=-1)
     return -(tf.reduce_mean(dcg, axis=0) if stochastic else dcg)
 

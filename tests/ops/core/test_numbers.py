@@ -17,18 +17,22 @@ LOST_BITS = {"gpu": 13, "tpu": 16}
 def device(request, monkeypatch):
     """A device whose matrix products round their factors as it does, with float32 numbers otherwise."""
     lost = LOST_BITS[request.param]
-    multiply = tf.matmul
+    multiply, multiply_vector = tf.matmul, tf.linalg.matvec
 
     @tf.custom_gradient
     def rounded(x):
         bits = tf.bitcast(x, tf.int32) + (1 << (lost - 1))
         return tf.bitcast(tf.bitwise.bitwise_and(bits, -(1 << lost)), tf.float32), lambda upstream: upstream
 
-    def coarse(x, y, transpose_a=False, transpose_b=False):
-        x, y = (rounded(each) if each.dtype == tf.float32 else each for each in map(tf.convert_to_tensor, (x, y)))
-        return multiply(x, y, transpose_a, transpose_b)
+    def coarse(product):
+        def run(x, y, **options):
+            x, y = (rounded(each) if each.dtype == tf.float32 else each for each in map(tf.convert_to_tensor, (x, y)))
+            return product(x, y, **options)
 
-    monkeypatch.setattr(tf, "matmul", coarse)
+        return run
+
+    monkeypatch.setattr(tf, "matmul", coarse(multiply))
+    monkeypatch.setattr(tf.linalg, "matvec", coarse(multiply_vector))
     with tracing.lowering_for(request.param):
         yield
 
@@ -54,6 +58,38 @@ def test_derivatives_are_those_of_the_product(device):
     product = X @ Y.swapaxes(-1, -2)
     for gradient, right in zip(found, [product @ Y, product.swapaxes(-1, -2) @ X], strict=True):
         np.testing.assert_allclose(gradient, right, rtol=0.02, atol=0.05)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_products_with_vectors_keep_their_digits(device, transpose):
+    matrix, vector = np.swapaxes(X, 1, 2) if transpose else X, RNG.normal(size=(2, 16)).astype("f")
+    found = numbers.vector_product(tf.constant(matrix), tf.constant(vector), transpose=transpose)
+    np.testing.assert_allclose(found, np.einsum("bmn,bn->bm", np.float64(X), vector), atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [5, 20])
+def test_sums_of_outer_products_keep_their_digits(device, columns):
+    left, right = ([RNG.normal(size=(2, n)).astype("f") for _ in range(3)] for n in (7, columns))
+    found = numbers.sum_of_outer_products(*([tf.constant(each) for each in vectors] for vectors in (left, right)))
+    np.testing.assert_allclose(found, np.einsum("lbm,lbn->bmn", np.float64(left), right), atol=3e-4)
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_sinkhorn_keeps_its_digits(device, implicit):
+    scores, weights = RNG.normal(size=(2, 2, 30, 30))
+
+    def run(scores):
+        tolerance = 1e-6 if implicit else None
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            found = ops.sinkhorn(scores, 0.5, num_iterations=100, tolerance=tolerance, implicit_gradient=implicit)
+            total = tf.reduce_sum(found * tf.cast(weights, found.dtype))
+        return found, tape.gradient(total, scores)
+
+    rounded, right = (tf.function(run, autograph=False)(tf.constant(scores, dtype)) for dtype in ("float32", "float64"))
+    np.testing.assert_allclose(tf.reduce_sum(rounded[0], axis=2), np.ones([2, 30]), atol=1e-5)
+    np.testing.assert_allclose(rounded[0], right[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(rounded[1], right[1], rtol=1e-3, atol=2e-5)
 
 
 @pytest.mark.slow
