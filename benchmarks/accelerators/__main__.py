@@ -101,9 +101,8 @@ class Compiler:
         self.close()
 
 
-def known_rows(committed: Path, versions: list[harness.Row]) -> dict[tuple[str, str], harness.Row]:
-    """The rows of a file by their targets and digests, if all compilers had these versions."""
-    tables = json.loads(committed.read_text())["tables"]
+def known_rows(tables: dict[str, Any], versions: list[harness.Row]) -> dict[tuple[str, str], harness.Row]:
+    """The rows of committed tables by their targets and digests, if all compilers had these versions."""
     if any(version not in tables["compilers"] for version in versions):
         return {}
     return {(row["target"], row["digest"]): row for row in tables["compiled"] if row.get("digest")}
@@ -144,6 +143,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--all", action="store_true", help="compile what has not changed, too")
     parser.add_argument("--check", nargs="?", type=Path, const=COMMITTED, help="fail if counts have grown since")
     options = parser.parse_args(arguments)
+    committed = json.loads(COMMITTED.read_text())["tables"]  # before it is written anew
     rows: list[harness.Row] = []
     versions: list[harness.Row] = []
 
@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> dict:
                     {"target": target, "library": key, "version": compiler.versions[key]} for key in compiler.versions
                 ]
                 versions.extend(found)
-                known = {} if options.all or options.keep else known_rows(COMMITTED, found)
+                known = {} if options.all or options.keep else known_rows(committed, found)
                 for row in rows_of(compiler, options.programs, options.shapes, options.keep, known):
                     rows.append(row)
                     yield row

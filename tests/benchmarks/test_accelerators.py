@@ -205,6 +205,7 @@ def test_programs_that_are_those_of_the_results_are_not_compiled_again(result, s
         return main.main([*arguments, *options])["tables"]["compiled"][0]["kernels"]
 
     assert kernels() == 7
+    assert kernels("--json", str(main.COMMITTED), "--targets", "tpu", "tpu") == 7  # what is read is written, too
     assert kernels("--all") == 4
     committed["tables"]["compilers"] = [{"target": "tpu", "library": "jax", "version": "1.1"}]
     assert kernels() == 4
