@@ -96,8 +96,8 @@ def missing(path: Path) -> list[str]:
     return [name for name in NEEDS.get(path.stem, ()) if name not in os.environ]
 
 
-def measure(path: Path) -> None:
-    """Run the command of a file of results again, which writes the file anew."""
+def measure(path: Path) -> bool:
+    """Run the command of a file of results again, which writes the file anew. Return whether it ended well."""
     script, *arguments = command_of(path)
     tf_ranking = os.environ.get("TF_RANKING_PYTHON", "")
     # A result names no folder of a machine.
@@ -105,9 +105,8 @@ def measure(path: Path) -> None:
     # The suite writes a page beside its file, and goes on where an earlier run of the same commit stopped.
     target = ["--output", str(path.parent)] if script == "benchmarks/suite" else ["--json", str(path)]
     command = [str(harness.REPOSITORY / script), *arguments, *target]
-    subprocess.run([sys.executable, *command], check=True)
-    if path.stem in WITH_TF_RANKING and tf_ranking:
-        subprocess.run([tf_ranking, *command], check=True)
+    pythons = [sys.executable, tf_ranking] if path.stem in WITH_TF_RANKING and tf_ranking else [sys.executable]
+    return all(subprocess.run([python, *command], check=False).returncode == 0 for python in pythons)
 
 
 def code(text: str) -> str:
@@ -154,6 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs="*", metavar="NAME", help="measure these files, or all stale ones, again")
     options = parser.parse_args(arguments)
+    failed = []
     if options.measure is not None:
         known = {path.stem: path for path in of_benchmarks()}
         if unknown := sorted(set(options.measure) - set(known)):
@@ -161,11 +161,14 @@ def main(arguments: list[str] | None = None) -> None:
         chosen = [known[name] for name in options.measure] or [path for path, _ in stale() if not missing(path)]
         for path in chosen:
             print(f"measures {path.name}", flush=True)
-            measure(path)
+            if not measure(path):
+                failed.append(path.name)
     for page in pages():
         page.write_text(with_tables(page.read_text(), harness.RESULTS))
     for path, reason in stale():
         print(f"{path.name} is stale: {'; '.join([reason, *(f'needs {each}' for each in missing(path))])}")
+    if failed:
+        sys.exit(f"not measured, see above: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

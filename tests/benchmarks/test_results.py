@@ -100,7 +100,7 @@ def test_a_result_of_an_unknown_commit_is_stale(repository, script):
 def test_stale_files_are_measured_and_tables_made(repository, script, monkeypatch, capsys):
     results, folder = script("results"), repository / "benchmarks/results"
     commands = []
-    monkeypatch.setattr(results, "measure", lambda path: commands.append(path.stem))
+    monkeypatch.setattr(results, "measure", lambda path: commands.append(path.stem) or path.stem != "gpu")
     (repository / PACKAGE).write_text("def f(x):\n    return 3 * x\n")
     (folder / "x.md").write_text("# X\n\n<!-- table: x.json time -->\nold\n<!-- end -->\n\nEnd\n")
     results.main(["--measure"])
@@ -109,34 +109,48 @@ def test_stale_files_are_measured_and_tables_made(repository, script, monkeypatc
     assert "; needs a GPU" in told
     table = "| n | ms |\n|---:|---:|\n| 3 | 1.5 |"
     assert (folder / "x.md").read_text() == f"# X\n\n<!-- table: x.json time -->\n{table}\n<!-- end -->\n\nEnd\n"
-    results.main(["--measure", "gpu"])
-    assert commands[2:] == ["gpu"]
+    # What fails hinders nothing else.
+    with pytest.raises(SystemExit, match=r"not measured, see above: gpu\.json$"):
+        results.main(["--measure", "gpu", "x"])
+    assert commands[2:] == ["gpu", "x"]
     with pytest.raises(SystemExit):
         results.main(["--measure", "z"])
     assert "--measure: got z, expected names of gpu, x, y" in capsys.readouterr().err
 
 
+def commands_run(monkeypatch, code=0):
+    """The commands that are run from now on, in place of running them; they end with `code`."""
+    commands = []
+
+    def run(command, check):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr("subprocess.run", run)
+    return commands
+
+
 @pytest.mark.nightly
 def test_a_command_is_run_as_the_file_says(repository, script, monkeypatch):
-    commands = []
     results, path = script("results"), repository / "benchmarks/results/x.json"
-    monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command[1:]))
+    commands = commands_run(monkeypatch)
     monkeypatch.delenv("TF_RANKING_PYTHON", raising=False)
-    results.measure(path)
-    assert commands == [[str(repository / SCRIPTS["x"]), "--skip", "a b", "--json", str(path)]]
+    assert results.measure(path)
+    assert commands == [[sys.executable, str(repository / SCRIPTS["x"]), "--skip", "a b", "--json", str(path)]]
     path.write_text(json.dumps({"command": "python benchmarks/suite --short"}))
     results.measure(path)
-    assert commands[1] == [str(repository / "benchmarks/suite"), "--short", "--output", str(path.parent)]
+    assert commands[1][1:] == [str(repository / "benchmarks/suite"), "--short", "--output", str(path.parent)]
     monkeypatch.setenv("TF_RANKING_PYTHON", "/bin/python")
     path.write_text(json.dumps({"command": "python benchmarks/pipelines/y.py --tf-ranking-python tf-ranking-python"}))
     results.measure(path)
-    assert commands[2][:3] == [str(repository / SCRIPTS["y"]), "--tf-ranking-python", "/bin/python"]
+    assert commands[2][1:4] == [str(repository / SCRIPTS["y"]), "--tf-ranking-python", "/bin/python"]
+    commands_run(monkeypatch, code=1)
+    assert not results.measure(path)
 
 
 @pytest.mark.nightly
 def test_tf_ranking_adds_its_rows(repository, script, monkeypatch):
-    commands = []
-    monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command))
+    commands = commands_run(monkeypatch)
     path = repository / "benchmarks/results/short_lists.json"
     path.write_text(json.dumps({"command": "python benchmarks/suite --short"}))
     monkeypatch.setenv("TF_RANKING_PYTHON", "/bin/python")
