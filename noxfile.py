@@ -179,7 +179,7 @@ def accelerators(session: nox.Session) -> None:
 
 @nox.session
 def results(session: nox.Session) -> None:
-    """The results of benchmarks that the code has left behind, measured again on an idle machine: about 2 hours."""
+    """The results of benchmarks that the code has left behind, measured again on an idle machine: 1 to 2 hours."""
     session.install(NO_COMPILE, ".[benchmarks,examples,beam,spark]", *PEERS)
     # It is built here, with the torch of this environment. The tables are made without it where there is no compiler.
     session.run("pip", "install", "--no-build-isolation", "torchsort", success_codes=[0, 1])
