@@ -219,7 +219,8 @@ def test_a_loss_draws_the_seeds_that_its_operator_declares(rule, stochastic, is_
             super().__init__(locals(), **kwargs)
 
     Noisy(stochastic=stochastic)(LABELS, SCORES)
-    assert [tf.is_tensor(seed) and seed.shape == [2] for seed in seen] == [is_drawn]
+    # The sizes are unknown in the trace of an eager call.
+    assert [tf.is_tensor(seed) and seed.shape.rank == 1 for seed in seen] == [is_drawn]
 
 
 def test_a_seed_is_not_read_without_noise():
@@ -237,7 +238,7 @@ def test_a_seed_is_not_read_without_noise():
 def test_derivatives_take_the_arguments_of_their_operator():
     @operator.derivatives
     def slopes(lists, **options):
-        assert [*options] == ["seed", "low", "high"]
+        assert options.keys() == {"seed", "low", "high"}
         return Derivatives(options["low"] * lists.scores / lists.tau, tf.ones_like(lists.scores))
 
     assert inspect.signature(slopes) == inspect.signature(operator)
