@@ -58,7 +58,7 @@ ONE_OF_EACH = {each.name: each for each in reversed(operators.OPERATIONS) if eac
 )
 def test_operator(operation, monkeypatch):
     if operation.matrix_free:
-        monkeypatch.setattr(dispatch, "SoftRows", None)
+        monkeypatch.setattr(dispatch, "_rows", None)
     assert_lowers(operation.function, operation.tensors, has_gradient=not operation.forward_only)
 
 
