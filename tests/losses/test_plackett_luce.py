@@ -333,7 +333,7 @@ SECOND = {"breslow": ({}, 0), "first": ({"ties": "first"}, 0), "k": ({"k": 2}, 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "mode"), modes.of_first(list(SECOND), quick=("xla",)))
+@pytest.mark.parametrize(("case", "mode"), modes.of_first(list(SECOND), quick=("eager", "xla")))
 def test_second_derivatives_are_differences_of_the_oracle(case, mode):
     options, far = SECOND[case]
     weights, direction = fixed_weights(len(SCORES)), fixed_weights(SCORES.shape)

@@ -154,7 +154,8 @@ class Ordered(NamedTuple):
         below = scores - peak
         # NaN counts as in range: sums of exponentials keep it within its list.
         is_far = tf.logical_and(below < -SAFE_RANGE[scores.dtype], scores > scores.dtype.min / 8)
-        return _either(tf.reduce_any(is_far), self._of_any_range, self._in_range)(scores, below, *weights)
+        forms = Ordered._of_any_range, Ordered._in_range
+        return _either(tf.reduce_any(is_far), self, *forms)(scores, below, *weights)
 
     def _in_range(self, scores: tf.Tensor, below: tf.Tensor, *weights: tf.Tensor) -> list[tf.Tensor]:
         """The costs and slopes in linear time, for scores within `SAFE_RANGE` of the largest of their list."""
@@ -188,8 +189,8 @@ class Ordered(NamedTuple):
         return [costs, *(tape.gradient(logs, scores, w) - w for w in counted)]
 
 
-def _either(condition: tf.Tensor, if_true: Callable, if_false: Callable) -> Callable:
-    """One of two functions of tensors, with a derivative that is again one of two functions.
+def _either(condition: tf.Tensor, choices: Ordered, if_true: Callable, if_false: Callable) -> Callable:
+    """One of two functions of choices and tensors, with a derivative that is again one of two functions.
 
     XLA compiles no gradient of a condition that gathers.
     """
@@ -197,17 +198,20 @@ def _either(condition: tf.Tensor, if_true: Callable, if_false: Callable) -> Call
     @tf.custom_gradient
     def run(*given: tf.Tensor) -> tuple:
         def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
-            def slopes(function: Callable, *both: tf.Tensor) -> list[tf.Tensor]:
+            def slopes(function: Callable, choices: Ordered, *both: tf.Tensor) -> list[tf.Tensor]:
                 given, upstream = both[: len(both) - len(results)], both[len(both) - len(results) :]
                 with tf.GradientTape() as tape:
                     tape.watch(given)
-                    outputs = function(*given)
+                    outputs = function(choices, *given)
                 return tape.gradient(outputs, given, list(upstream), unconnected_gradients="zero")
 
             branches = (functools.partial(slopes, function) for function in (if_true, if_false))
-            return _either(condition, *branches)(*given, *upstream)
+            # In the graph of this derivative: an eager call has no second derivative by tensors of another one.
+            is_true, *here = map(tf.identity, (condition, *given))
+            tied = choices.tied and tuple(map(tf.identity, choices.tied))
+            return _either(is_true, choices._replace(tied=tied), *branches)(*here, *upstream)
 
-        results = tf.cond(condition, functools.partial(if_true, *given), functools.partial(if_false, *given))
+        results = tf.cond(condition, *(functools.partial(each, choices, *given) for each in (if_true, if_false)))
         return results, gradient
 
     return run
