@@ -109,7 +109,7 @@ def test_stale_files_are_measured_and_tables_made(repository, script, monkeypatc
     assert "; needs a GPU" in told
     table = "| n | ms |\n|---:|---:|\n| 3 | 1.5 |"
     assert (folder / "x.md").read_text() == f"# X\n\n<!-- table: x.json time -->\n{table}\n<!-- end -->\n\nEnd\n"
-    # What fails hinders nothing else.
+    # The others are measured after one that fails.
     with pytest.raises(SystemExit, match=r"not measured, see above: gpu\.json$"):
         results.main(["--measure", "gpu", "x"])
     assert commands[2:] == ["gpu", "x"]

@@ -98,7 +98,7 @@ def test_a_loss_of_integers_trains_at_a_temperature_of_one():
         assert np.max(np.abs(gradient)) > 0.05, method
 
 
-@pytest.mark.parametrize("mode", ["op_by_op", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in modes.MODES)])
+@pytest.mark.parametrize("mode", ["op_by_op", *(pytest.param(mode, marks=pytest.mark.nightly) for mode in modes.ALL)])
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("method", METHODS)
 def test_ranks_of_float32_scores_with_equal_quotients(method, name, mode):
