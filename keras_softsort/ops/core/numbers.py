@@ -11,8 +11,7 @@ from keras_softsort.ops.core.tracing import is_watched, multiplies_coarsely
 # Without the lower half of its bits, a float32 number is a bfloat16 number, which TF32 holds, too.
 _UPPER_BITS = -(2**16)
 BLOCK_OF_SUMS = 256
-# Up to this many columns, products with vectors are sums over a matrix. Matrix products start more slowly, and a TPU
-# writes the vectors that they multiply anew.
+# Up to this many columns, products with vectors are sums over a matrix. Matrix products start more slowly.
 MAX_COLUMNS_OF_SUMS = 16
 
 
