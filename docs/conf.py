@@ -60,8 +60,7 @@ nb_execution_excludepatterns = [] if importlib.util.find_spec("keras_tuner") els
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_output_stderr = "remove"  # TensorFlow's notes at its import
-# The pages of README and CONTRIBUTING link to files of the repository.
-suppress_warnings = ["mystnb.unknown_mime_type", "mystnb.lexer", "myst.xref_missing"]
+suppress_warnings = ["mystnb.unknown_mime_type", "mystnb.lexer"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 linkcheck_ignore = [r"http://localhost.*"]

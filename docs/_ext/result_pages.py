@@ -1,4 +1,4 @@
-"""Puts the pages of `benchmarks/results/` on the site, below "Benchmarks", and links other pages to them."""
+"""Puts the pages of `benchmarks/results/` and the included files of the root on the site, with links of the site."""
 
 from __future__ import annotations
 
@@ -32,8 +32,18 @@ def link_to_pages(app: Any, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/(\w+\.md)", r"](/results/\1", source[0])
 
 
+def include_file_of_the_root(app: Any, docname: str, source: list[str]) -> None:
+    """A page that includes a file of the repository's root becomes its text, with the links of the site."""
+    if included := re.fullmatch(r"```\{include\} \.\./(\w+\.md)\n```\n", source[0]):
+        path = Path(app.srcdir).parent / included[1]
+        app.env.note_dependency(str(path), docname=docname)
+        text = re.sub(r"(?<!!)\[([^]]*)\]\((?!https?://|docs/|benchmarks/results/)[^)]*\)", r"\1", path.read_text())
+        source[0] = text.replace("](docs/", "](").replace("](benchmarks/results/", "](/results/")
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("builder-inited", write_pages)
     app.connect("source-read", link_to_pages)
+    app.connect("source-read", include_file_of_the_root)
     return {"parallel_read_safe": True}
