@@ -30,9 +30,11 @@ class TauSchedule(keras.callbacks.Callback):
         `keras.optimizers.schedules.LearningRateSchedule`.
       frequency: when tau is set. `"epoch"`: at the start of each epoch, and the step is the epoch. `"batch"`: before
         each training batch, and the step is the number of batches so far. With `steps_per_execution=n`, n batches have
-        the temperature of the first of them.
+        the temperature of the first of them. If `fit` does not know the number of batches, it also asks the schedule for
+        the step after the last one of an epoch, and counts n batches for the last execution.
       targets: the layers and losses to set, or their names. None sets every layer of the model and every loss that it
-        was compiled with that has a temperature, except layers that learn it (`learn_tau=True`).
+        was compiled with that has a temperature, except layers that learn it (`learn_tau=True`). A layer that is called
+        with a temperature, as in `layer([scores, tau])`, uses that one.
 
     Raises:
       TypeError: `schedule` is not callable or returns no number, or `targets` is not a sequence.
@@ -49,6 +51,9 @@ class TauSchedule(keras.callbacks.Callback):
       True
     """
 
+    # Keras 3 then need not wait for the results of a batch to call on_train_batch_end.
+    async_safe = True
+
     def __init__(
         self, schedule: Callable[[int], Any], *, frequency: str = "epoch", targets: Sequence[Any] | None = None
     ) -> None:
@@ -58,13 +63,14 @@ class TauSchedule(keras.callbacks.Callback):
         expected = "layers, losses or their names"
         self.targets = None if targets is None else list(arguments.elements("targets", targets, expected))
         self.params: dict[str, Any] | None = None  # which Keras 2 sets only in `fit`
-        self._earlier_epochs = self._last_batch = 0
-        self._tau = 0.0
+        self._earlier_epochs = 0
+        self._begun = self._ended = -1
+        self._tau = self._tau_before = 0.0
         self._targets: list[Any] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Find the layers and losses to set."""
-        self._earlier_epochs = self._last_batch = 0
+        self._earlier_epochs = 0
         # The only method of both Keras 2 and 3 that returns layers inside layers.
         layers = self.model._flatten_layers(include_self=False, recursive=True)
         every = [*layers, *_losses(getattr(self.model, "loss", None))]
@@ -77,21 +83,29 @@ class TauSchedule(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Set the temperature of the epoch."""
+        self._begun = self._ended = -1
         if self.frequency == "epoch":
             self._set(epoch)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Set the temperature of the batch."""
+        self._tau_before = self._tau
         if self.frequency == "batch":
             self._set(self._earlier_epochs + batch)
-            self._last_batch = max(batch, self._last_batch)
+        self._begun = batch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Note that there was such a batch."""
+        self._ended = batch
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Count the batches of the epoch, and log the current temperature."""
-        # If `fit` does not know their number, it begins one more batch than there are, at least in the first epoch.
-        # on_train_batch_end would know, but Keras 3 would wait for the results of each batch to call it.
-        steps = (self.params or {}).get("steps", self._last_batch + 1)
-        self._earlier_epochs += self._last_batch if steps is None else steps
+        steps = (self.params or {}).get("steps", self._begun + 1)
+        if steps is None:  # `fit` does not know their number, and may have begun one more than there are
+            steps = self._ended + 1
+            if self._begun > self._ended >= 0:
+                self._set_tau(self._tau_before)
+        self._earlier_epochs += steps
         if logs is not None:
             logs["tau"] = self._tau
 
@@ -105,6 +119,9 @@ class TauSchedule(keras.callbacks.Callback):
             raise TypeError(f"schedule must return a number, got {value!r} at {self.frequency} {step}")
         if not 0 < tau < float("inf"):
             raise ValueError(f"schedule must return a positive, finite tau, got {tau!r} at {self.frequency} {step}")
+        self._set_tau(tau)
+
+    def _set_tau(self, tau: float) -> None:
         self._tau = tau
         for target in self._targets:
             if _keeps_tau(target):

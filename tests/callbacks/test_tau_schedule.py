@@ -97,10 +97,23 @@ def test_steps_are_batches_also_if_several_run_at_once(batches, known, at_once, 
     recorder = Recorder(layer)
     model.compile("sgd", loss=ks.PermutationCrossEntropyLoss(), steps_per_execution=at_once)
     # From the third epoch on: the batches of an earlier training are not counted.
-    model.fit(data, initial_epoch=2, epochs=4, shuffle=False, verbose=0, callbacks=[schedule, recorder])
+    fit = model.fit(data, initial_epoch=2, epochs=4, shuffle=False, verbose=0, callbacks=[schedule, recorder])
     assert [tau - 1 for tau in recorder.taus] == expected
-    # Keras also begins the batch that data of unknown size do not have.
+    # Keras also begins the batch that data of unknown size do not have. Its temperature does not stay.
     assert set(steps) - set(expected) <= {2 * batches}
+    assert layer.tau == recorder.taus[-1]
+    assert fit.history["tau"] == [recorder.taus[len(expected) // 2 - 1], recorder.taus[-1]]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_epochs_of_unknown_size_keep_their_temperature():
+    model, layer = sorter()
+    data = tf.data.Dataset.from_tensor_slices(models.features(batch=2)).batch(1).filter(lambda x, y: True)
+    model.compile("sgd", loss=ks.PermutationCrossEntropyLoss())
+    fit = model.fit(data, epochs=2, shuffle=False, verbose=0, callbacks=[ks.TauSchedule(SCHEDULES["function"])])
+    assert fit.history["tau"] == [1, 0.5]
+    assert layer.tau == 0.5
 
 
 def test_steps_of_a_loop_of_your_own():
