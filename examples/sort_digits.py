@@ -155,7 +155,7 @@ def main(steps: int = 3000, seed: int = 0, output: Path = Path("output/sort_digi
     for name, share in results.items():
         print(f"  {name:22}{share:.3f}")
     output.mkdir(parents=True, exist_ok=True)
-    model.save(output / "sorter.keras")  # keras.saving.load_model reads it where keras_softsort is imported
+    model.save(output / "sorter.keras")  # keras.models.load_model reads it where keras_softsort is imported
     draw(model, {"regression": by_rank, "order": by_order}, output / "sort_digits.png")
     print(f"Model: {output / 'sorter.keras'}\nPicture: {output / 'sort_digits.png'}")
     return results

@@ -50,7 +50,7 @@ def _known(named: Any, title: str) -> Any:
     """Check that a config names something: `named` is the class or function, or None."""
     if named is None:
         raise TypeError(
-            f"{title} is unknown: register it with keras.saving.register_keras_serializable, or pass it in "
+            f"{title} is unknown: register it with keras.utils.register_keras_serializable, or pass it in "
             "custom_objects"
         )
     return named

@@ -41,7 +41,7 @@ class LambdaWeight(lambda_weights.LambdaWeight, FixedOptions):
         `YetiLogisticLoss`. The default is False.
       min_label: for `"map"` and `"precision"`: the smallest label of a relevant item. The default is 1.
 
-    Functions must be registered by `keras.saving.register_keras_serializable` to be saved with a model.
+    Functions must be registered by `keras.utils.register_keras_serializable` to be saved with a model.
 
     Raises:
       ValueError: a name is unknown; `k` is below 1; `smooth_fraction` is outside [0, 1]; `version` is not 1 or 2; or
