@@ -66,7 +66,8 @@ class TemperatureLayer(LayerOptions, keras.layers.Layer):
         `layer.tau = ...`; none of them makes a new trace.
       learn_tau: whether to train the temperature. The trainable weight is then its logarithm, `layer.log_tau`, and
         `layer.tau` is the tensor `exp(log_tau)`. `TauSchedule` skips such a layer, or raises if the layer is named.
-      **kwargs: arguments of `keras.layers.Layer`.
+      **kwargs: arguments of `keras.layers.Layer`. Under a policy of mixed precision pass `dtype="float32"`: half
+        precision rounds small entries of a soft permutation to 0, which has no gradient.
 
     Input: layers of scores take `[batch, n]`, or `[batch, n, 1]` from a `Dense(1)`. For a temperature per example, pass
     it after the input: `layer([scores, tau])`, with `tau` of shape `[batch]` or `[batch, 1]`. It may come from another
