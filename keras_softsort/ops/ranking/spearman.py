@@ -72,8 +72,9 @@ def spearman_loss(
     spread = tf.maximum(tf.reduce_sum(tf.square(ranks), axis=-1), least)
     true_spread = tf.reduce_sum(tf.square(true_ranks), axis=-1)
     has_order = true_spread > 0
-    product = tf.where(has_order, spread * true_spread, tf.ones_like(true_spread))
-    correlation = tf.reduce_sum(ranks * true_ranks, axis=-1) / tf.sqrt(product)
+    # The product of the spreads of millions of ranks would overflow.
+    norms = [tf.sqrt(tf.where(has_order, each, tf.ones_like(each))) for each in (spread, true_spread)]
+    correlation = tf.reduce_sum(ranks * true_ranks, axis=-1) / norms[0] / norms[1]
     return tf.where(has_order, lists.mean_weights() * (1 - correlation), tf.zeros_like(true_spread))
 
 

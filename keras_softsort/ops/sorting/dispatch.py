@@ -7,6 +7,7 @@ axes and dtype back at the end. Called eagerly, each function here is one trace 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -186,21 +187,25 @@ def _product(
 def _product_by_size(is_long: tf.Tensor, lists: Lists, values: tf.Tensor, short: Product, long: Product) -> tf.Tensor:
     """The product of lists whose size only the graph knows when it runs."""
 
+    def compute(multiply: Product, scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+        return multiply(dataclasses.replace(lists, scores=scores, tau=tau), values)
+
     @tf.custom_gradient
     def product(scores: tf.Tensor, tau: tf.Tensor, values: tf.Tensor) -> tuple:
-        given = dataclasses.replace(lists, scores=scores, tau=tau)
-
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
             def slopes(multiply: Product) -> Any:
+                # In the graph of the branch: an eager call has no second derivative by tensors of another one.
+                *given, weights = map(tf.identity, (scores, tau, values, upstream))
                 with tf.GradientTape() as tape:
-                    tape.watch([scores, tau, values])
-                    found = multiply(given, values)
-                return tape.gradient(found, [scores, tau, values], output_gradients=upstream)
+                    tape.watch(given)
+                    found = compute(multiply, *given)
+                return tape.gradient(found, given, output_gradients=weights)
 
-            return tf.cond(is_long, lambda: slopes(long), lambda: slopes(short))
+            return tf.cond(is_long, *(functools.partial(slopes, each) for each in (long, short)))
 
-        return tf.cond(is_long, lambda: long(given, values), lambda: short(given, values)), gradient
+        branches = (functools.partial(compute, each, scores, tau, values) for each in (long, short))
+        return tf.cond(is_long, *branches), gradient
 
     return product(lists.scores, lists.tau, values)
 
