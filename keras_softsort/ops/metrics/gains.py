@@ -141,7 +141,7 @@ def expected_reciprocal_rank(
     labels = lists.only_valid(lists.labels)
     message = f"labels must be at most max_label, {max_label:g}, got"
     labels = arguments.checked(labels, tf.reduce_all(labels <= max_label), message, tf.reduce_max(labels))
-    stops = (tf.pow(tf.constant(2, labels.dtype), labels) - 1) / 2**max_label
+    stops = tf.pow(tf.constant(2, labels.dtype), labels - max_label) - 2.0**-max_label  # 2^max_label may overflow
     ranked = ranked_lists(lists, "position")
     ranked_stops = ranked.at_ranks(stops)
     is_reached = tf.math.cumprod(1 - ranked_stops, axis=-1, exclusive=True)

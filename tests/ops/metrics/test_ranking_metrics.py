@@ -221,3 +221,7 @@ def test_large_labels_do_not_overflow():
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call(tf.constant([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0]]))
+
+
+def test_the_largest_label_may_be_of_any_size():
+    assert ks.ops.expected_reciprocal_rank([3.0, 2.0], [1.0, 2.0], max_label=1100) == 0
