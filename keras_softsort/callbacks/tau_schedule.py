@@ -30,8 +30,8 @@ class TauSchedule(keras.callbacks.Callback):
         `keras.optimizers.schedules.LearningRateSchedule`.
       frequency: when tau is set. `"epoch"`: at the start of each epoch, and the step is the epoch. `"batch"`: before
         each training batch, and the step is the number of batches so far. With `steps_per_execution=n`, n batches have
-        the temperature of the first of them. If `fit` does not know the number of batches, it also asks the schedule for
-        the step after the last one of an epoch, and counts n batches for the last execution.
+        the temperature of the first of them. If `fit` does not know the number of batches, the schedule is also asked
+        for the step after the last one of an epoch, and the last execution counts as n batches.
       targets: the layers and losses to set, or their names. None sets every layer of the model and every loss that it
         was compiled with that has a temperature, except layers that learn it (`learn_tau=True`). A layer that is called
         with a temperature, as in `layer([scores, tau])`, uses that one.
