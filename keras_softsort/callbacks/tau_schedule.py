@@ -64,7 +64,7 @@ class TauSchedule(keras.callbacks.Callback):
         self.targets = None if targets is None else list(arguments.elements("targets", targets, expected))
         self.params: dict[str, Any] | None = None  # which Keras 2 sets only in `fit`
         self._earlier_epochs = 0
-        self._begun = self._ended = -1
+        self._begun, self._ended = -1, list[int]()
         self._tau = self._tau_before = 0.0
         self._targets: list[Any] = []
 
@@ -83,7 +83,7 @@ class TauSchedule(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Set the temperature of the epoch."""
-        self._begun = self._ended = -1
+        self._begun, self._ended = -1, []
         if self.frequency == "epoch":
             self._set(epoch)
 
@@ -96,14 +96,14 @@ class TauSchedule(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Note that there was such a batch."""
-        self._ended = batch
+        self._ended.append(batch)  # from several threads, in any order
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Count the batches of the epoch, and log the current temperature."""
         steps = (self.params or {}).get("steps", self._begun + 1)
         if steps is None:  # `fit` does not know their number, and may have begun one more than there are
-            steps = self._ended + 1
-            if self._begun > self._ended >= 0:
+            steps = max(self._ended, default=-1) + 1
+            if self._begun >= steps > 0:
                 self._set_tau(self._tau_before)
         self._earlier_epochs += steps
         if logs is not None:
