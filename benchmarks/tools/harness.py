@@ -29,6 +29,8 @@ _STARTED = time.perf_counter()
 Row = dict[str, Any]
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "benchmarks" / "results"
+# Stands for the interpreter with TF-Ranking in the command of a result, which names no folder of a machine.
+TF_RANKING_PYTHON = "TF_RANKING_PYTHON"
 LIBRARIES = ("keras-softsort", "tensorflow", "keras", "tensorflow-probability", "numpy", "scipy")
 PEERS = (
     "torch",
@@ -221,9 +223,9 @@ def shown_command() -> str:
     if "--json" in arguments:
         at = arguments.index("--json")
         del arguments[at : at + 2]
-    for option in ("--data-dir", "--letor"):
+    for option, shown in (("--data-dir", "FOLDER"), ("--letor", "FOLDER"), ("--tf-ranking-python", TF_RANKING_PYTHON)):
         if option in arguments:
-            arguments[arguments.index(option) + 1] = "FOLDER"
+            arguments[arguments.index(option) + 1] = shown
     arguments = ["FOLDER" if Path(argument).is_absolute() else argument for argument in arguments]
     path = Path(script).resolve()
     name = path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path.name

@@ -100,13 +100,18 @@ def measure(path: Path) -> bool:
     """Run the command of a file of results again, which writes the file anew. Return whether it ended well."""
     script, *arguments = command_of(path)
     tf_ranking = os.environ.get("TF_RANKING_PYTHON", "")
-    # A result names no folder of a machine.
-    arguments = [tf_ranking if each == "tf-ranking-python" else each for each in arguments]
+    arguments = [tf_ranking if each == harness.TF_RANKING_PYTHON else each for each in arguments]
     # The suite writes a page beside its file, and goes on where an earlier run of the same commit stopped.
-    target = ["--output", str(path.parent)] if script == "benchmarks/suite" else ["--json", str(path)]
+    is_suite = script == "benchmarks/suite"
+    target = ["--output", str(path.parent)] if is_suite else ["--json", str(path)]
     command = [str(harness.REPOSITORY / script), *arguments, *target]
     pythons = [sys.executable, tf_ranking] if path.stem in WITH_TF_RANKING and tf_ranking else [sys.executable]
-    return all(subprocess.run([python, *command], check=False).returncode == 0 for python in pythons)
+    before = path.read_text()
+    ended_well = all(subprocess.run([python, *command], check=False).returncode == 0 for python in pythons)
+    if not (ended_well or is_suite):
+        # Scripts write each row at once. A file without the last rows would not be stale.
+        path.write_text(before)
+    return ended_well
 
 
 def code(text: str) -> str:

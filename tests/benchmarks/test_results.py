@@ -118,13 +118,13 @@ def test_stale_files_are_measured_and_tables_made(repository, script, monkeypatc
     assert "--measure: got z, expected names of gpu, x, y" in capsys.readouterr().err
 
 
-def commands_run(monkeypatch, code=0):
-    """The commands that are run from now on, in place of running them; they end with `code`."""
+def commands_run(monkeypatch):
+    """The commands that are run from now on, in place of running them."""
     commands = []
 
     def run(command, check):
         commands.append(command)
-        return subprocess.CompletedProcess(command, code)
+        return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr("subprocess.run", run)
     return commands
@@ -141,11 +141,19 @@ def test_a_command_is_run_as_the_file_says(repository, script, monkeypatch):
     results.measure(path)
     assert commands[1][1:] == [str(repository / "benchmarks/suite"), "--short", "--output", str(path.parent)]
     monkeypatch.setenv("TF_RANKING_PYTHON", "/bin/python")
-    path.write_text(json.dumps({"command": "python benchmarks/pipelines/y.py --tf-ranking-python tf-ranking-python"}))
+    monkeypatch.setattr(sys, "argv", [str(repository / SCRIPTS["y"]), "--tf-ranking-python", "/other/python"])
+    path.write_text(json.dumps({"command": script("harness").shown_command()}))
     results.measure(path)
     assert commands[2][1:4] == [str(repository / SCRIPTS["y"]), "--tf-ranking-python", "/bin/python"]
-    commands_run(monkeypatch, code=1)
-    assert not results.measure(path)
+
+
+@pytest.mark.nightly
+def test_a_script_that_fails_leaves_the_file_as_it_was(repository, script):
+    (repository / SCRIPTS["x"]).write_text("import sys\nopen(sys.argv[-1], 'w').close()\nsys.exit(1)\n")
+    path = repository / "benchmarks/results/x.json"
+    before = path.read_text()
+    assert not script("results").measure(path)
+    assert path.read_text() == before
 
 
 @pytest.mark.nightly
