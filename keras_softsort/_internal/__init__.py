@@ -1,1 +1,1 @@
-"""Helpers for all folders: the choice of Keras, and checks of plain Python arguments."""
+"""Helpers for all folders: checks of arguments, the registry of public names, and NaN results."""

@@ -30,8 +30,8 @@ def export(item: Any = None, *, top_level: bool = False, calls_back: bool = Fals
 
     The name becomes part of `__all__` of its folder. A class with a `get_config` is also registered with Keras. The
     `__init__.py` of the folder still has to import the name, for type checkers. Calls with an unknown argument raise an
-    error that says what it is called here. AutoGraph converts no function, since that would take longer than to trace
-    it, but one that `calls_back` to functions of the user.
+    error that says what it is called here. AutoGraph does not convert exported functions, because that would take
+    longer than tracing them. `calls_back=True` allows it, for a function that calls functions of the user.
     """
 
     def exported(item: Any) -> Any:

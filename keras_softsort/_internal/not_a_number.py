@@ -1,7 +1,7 @@
-"""NaN for what cannot be computed.
+"""NaN as the result of lists that cannot be computed.
 
-Only what failed computes it. A constant would be found by `tf.debugging.enable_check_numerics` in each graph that holds
-it, although no result has it.
+It is computed from the marks of what failed, and is no constant: `tf.debugging.enable_check_numerics` would report a
+NaN constant in every graph, even if no result is NaN.
 """
 
 from __future__ import annotations

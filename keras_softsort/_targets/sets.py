@@ -47,9 +47,11 @@ class Sets(NamedTuple):
         return WeightedLosses(losses * weights, tf.size(losses), lambda: weights)
 
     def with_classes_of_each_layer(self, losses: tf.Tensor) -> tf.Tensor:
-        """The `losses` [batch] of a batch without targets, if the weights of all layers divide their classes.
+        """Multiply the `losses` [batch] by the number of layers if the batch has no targets.
 
-        The weights of one layer should. With targets their number grows with the layers, too.
+        The losses of classes are divided by the weights of all layers together, and multiplied by the number of targets
+        in all layers, so the number of layers cancels out. Without targets that number counts as 1 and does not grow
+        with the layers.
         """
         if self.layers is None:
             return losses

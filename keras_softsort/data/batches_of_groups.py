@@ -33,8 +33,8 @@ def batches_of_groups(
       lists, seed: as in `bucketed_batches`.
       rows: the largest number of rows in a batch. `None` makes one batch of each group; `targets[:, 1]` then are the
         labels of one list, for a loss with `lists="batch"`.
-      shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If a
-        batch does not hold three of the largest group, only the order of the batches differs.
+      shuffle: whether the order of the groups differs from epoch to epoch. The rows of a group keep their order. If
+        `rows` is less than three times the size of the largest group, only the order of the batches differs.
       padding: `None` for batches of at most `rows` rows, and with `rows=None`. `"negative_labels"` or `"nan_labels"`
         fill up each batch to `rows` rows, with the label -1 or NaN, features and weights 0 and a group of their own, so
         that XLA compiles one shape. Losses and metrics need the same `padding`.

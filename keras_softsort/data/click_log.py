@@ -84,10 +84,10 @@ def simulate_clicks(
 ) -> ClickLog:
     """Simulate a `ClickLog` of sessions in which users click on items that they look at and find relevant.
 
-    For experiments with losses of clicks, whose truth is known here. Each session shows a list, chosen at random, in
-    the order of its scores. The user looks at the position r with probability `examination[r]`, and clicks on an item
-    that is seen with probability `noise + (1 - noise) (2^y - 1) / (2^m - 1)`, where y is the label of the item and m
-    the largest label of all; with `noise` if all labels are 0.
+    Use it for experiments with losses of clicks, because here the true relevance is known. Each session shows a list,
+    chosen at random, in the order of its scores. The user looks at the position r with probability `examination[r]`. An
+    item that is seen is clicked with probability `noise + (1 - noise) (2^y - 1) / (2^m - 1)`, where y is its label and
+    m the largest label of all, or with probability `noise` if all labels are 0.
 
     Args:
       lists: a `RankingDataset` with labels of at least 0.

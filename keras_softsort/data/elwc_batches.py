@@ -49,8 +49,9 @@ def elwc_batches(
       example_features: features of an item, including the label, as such a dictionary. A feature without a default
         value must be present in every item. Padding holds the default value, or 0 (the empty string) without one.
       label: name of the label in `example_features`, which must be one number per item (shape `[]` or `[1]`).
-      record_format: `"elwc"`, ExampleListWithContext; `"eie"`, a `tf.train.Example` with the bytes of the others as
-        `serialized_context` and `serialized_examples`; or `"sequence_example"`, a `tf.train.SequenceExample`.
+      record_format: `"elwc"`, ExampleListWithContext; `"eie"`, a `tf.train.Example` that holds the serialized context
+        and examples as its features `serialized_context` and `serialized_examples`; or `"sequence_example"`, a
+        `tf.train.SequenceExample`.
       batch_size, boundaries, truncate, seed, drop_remainder: as in `bucketed_batches`.
       padding: as in `bucketed_batches`, but not None. With `"negative_labels"` a label below 0 is padding, too.
       shuffle: whether the order of files and records differs from epoch to epoch.

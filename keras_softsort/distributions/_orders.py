@@ -19,7 +19,7 @@ from keras_softsort.ops.core.order import descending, group_sums, masked_last, v
 
 
 def order_by(keys: tf.Tensor, mask: tf.Tensor | None, count: int) -> tf.Tensor:
-    """The int32 items `[..., count]` with the largest keys, in their order if tied; -inf, then masked items last."""
+    """The int32 items `[..., count]` with the largest keys, tied ones by index. Last come keys of -inf, then masked."""
     keys = keys if mask is None else masked_last(keys, mask)
     if keys.shape[-1] is None or count != keys.shape[-1]:
         return tf.math.top_k(keys, count).indices

@@ -135,8 +135,9 @@ class PlackettLuce(OrderDistribution):
     def sample_without_replacement(self, num_samples: int, seed: Any = None) -> tf.Tensor:
         """Draw `num_samples` distinct orders `[num_samples, ..., k]`. The first has the distribution of `sample`.
 
-        There must be as many orders of n items. If fewer are possible, the last samples are impossible, or differ from
-        earlier ones only in items that cannot be chosen. O(num_samples n k) time and memory.
+        `num_samples` must not exceed the number of orders of n items. If fewer orders are possible, because some items
+        cannot be chosen, the last samples are impossible or differ from earlier ones only in such items.
+        O(num_samples n k) time and memory.
         """
         with self._name_and_control_scope("sample_without_replacement"):
             count = arguments.positive_integer("num_samples", num_samples)

@@ -41,7 +41,7 @@ CHECKS: dict[str, Any] = {
 
 
 class LayerOptions(KeepsOptions):
-    """A layer that passes options on. Arguments of other libraries are an error, which says their name here."""
+    """A layer with options. An argument that has another name here raises an error that gives the name to use."""
 
     def __init__(self, **kwargs: Any) -> None:
         self._refuse(name for name in kwargs if other_name(name, self._all_arguments()))

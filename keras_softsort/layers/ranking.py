@@ -118,6 +118,11 @@ class DocumentInteractionAttention(KeepsOptions, keras.layers.Layer):
     gets zeros, and never affects the values or gradients of valid items, even if it is NaN. A list without valid items
     gives zeros. The output has the mask of the input.
 
+    Raises:
+      ValueError: an option is out of range, features do not have shape `[batch, n, d]` with a known d, or the mask has
+        another shape.
+      TypeError: an option has another type, or the mask is not bool.
+
     Cost: `O(num_layers * num_heads * n * (n + d) * head_size)` time and `O(num_layers * num_heads * n^2)` memory.
 
     Example:
@@ -209,6 +214,10 @@ class MaskedBatchNormalization(keras.layers.BatchNormalization):
     Output: `[batch, n, d]`. Padding never affects the values of valid items or the moving averages, even if it is NaN.
     A batch without valid items leaves the moving averages alone. The values at padding are undefined. The output has no
     mask: pass the mask to the next layer that needs it.
+
+    Raises:
+      ValueError: the mask does not have shape `[batch, n]`.
+      TypeError: the mask is not bool.
 
     Example:
       >>> features, mask = tf.constant([[[1.0], [3.0], [100.0]]]), tf.constant([[True, True, False]])

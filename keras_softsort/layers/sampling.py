@@ -176,7 +176,7 @@ class PlackettLuceSampler(SortingLayer):
         return keras.KerasTensor(self.compute_output_shape(shape), dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the items of a matrix, or of the ranks of an order. None fits `top_k` rows or a sample axis."""
+        """The mask of the items of a matrix, or of the ranks of an order; None for `top_k` rows or a sample axis."""
         mask = self.split_mask(mask)
         if self.method is None and self.num_samples is None:
             return ranks_mask(mask, self.top_k)

@@ -89,7 +89,7 @@ class WeightedLoss(FixedOptions, keras.losses.Loss):
     """Base class of losses that resolve masks and weights themselves; Keras would apply them to the result of `call`.
 
     Args:
-      **unknown: other names are an error, which says what the argument is called here.
+      **unknown: none is allowed. An unknown name raises an error that suggests the right one.
     """
 
     _fixed_names: tuple[str, ...] = ("reduction", "dtype")

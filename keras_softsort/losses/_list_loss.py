@@ -34,7 +34,7 @@ class ListLoss(WeightedLoss):
       name: name of the loss.
       dtype: dtype of the result, to which `y_pred` is cast first. A Keras dtype policy, or its name, stands for its
         compute dtype. None takes the dtype of `y_pred`, or float32 if that is a half precision.
-      **unknown: other names are an error, which says what the argument is called here.
+      **unknown: none is allowed. An unknown name raises an error that suggests the right one.
 
     Call arguments:
       y_true: labels `[batch, n]` or `[batch, n, 1]`, dense or ragged; with `lists="batch"` `[batch]` or `[batch, 1]`.
@@ -202,10 +202,11 @@ class ScoreLoss(ListLoss):
 
 
 class OperatorLoss(ScoreLoss):
-    """A `ScoreLoss` that is `operator(scores or logits, labels, *, mask, weights, **options)`, for a subclass with it.
+    """A `ScoreLoss` that calls a public operator: `operator(scores or logits, labels, *, mask, weights, **options)`.
 
-    The operator masks and weighs, gives NaN for a list with any NaN, and has the rules of all options by `checks`.
-    A constructor passes its `locals()` as `options`.
+    A subclass names its operator: `class XLoss(OperatorLoss, operator=ops.x_loss)`. The operator applies mask and
+    weights, gives NaN for a list with any NaN, and checks all options by its `check`. A constructor passes its
+    `locals()` as `options`.
     """
 
     _operator: Any

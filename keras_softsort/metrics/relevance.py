@@ -34,8 +34,8 @@ class NDCG(RankingMetric):
         negative. Weights of items multiply the gains, and a list weighs `sum w g / sum g`, or without gain the mean
         weight of its items. Items of weight 0 are left out.
 
-    With `lists="batch"` all shapes lose their first axis: labels and scores are `[batch]` or `[batch, 1]`. So they do
-    with `lists="groups"`, and `y_true` has the group ids in a first column: `[batch, 2]`. Padding, even NaN, never
+    With `lists="batch"` or `"groups"` each row is one item: scores and labels are `[batch]` or `[batch, 1]`. With
+    `"groups"`, `y_true` is `[batch, 2]`: group ids in the first column, then labels. Padding, even NaN, never
     affects the result. The result is NaN after a list with a NaN score or label, or with a label below 0 that is not
     padding. Empty lists do not count.
 

@@ -27,7 +27,7 @@ class SoftRankScorer(tfr.keras.model.Scorer):
       second: a scorer that gets the same features and the soft ranks. Its scores, or dictionary of them, are the
         result.
       tau: initial temperature in units of `method`; see `ops.soft_rank`.
-      method: `"neural_sort"` or `"soft_sort"`.
+      method: as in `ops.soft_rank`.
       feature_name: name of the soft ranks among the example features.
 
     Serve by the signature `predict`: `regress` scores each document as a list of its own.

@@ -38,9 +38,9 @@ class SetLoss(WeightedLoss):
         layers are matched in one call, and the loss of a set is the sum over layers (auxiliary losses).
       skip_nan: whether a set that would cost NaN, such as one with a NaN prediction, costs 0 and has gradient 0. Its
         targets count in the divisor all the same. Otherwise it makes the mean over the batch NaN.
-      reduction: `"sum_over_batch_size"` or `"mean"`, divided as above; `"sum"`, and None or `"none"` (one loss per
-        set), divided only by the targets of each set with `normalization="set"`; `"mean_with_sample_weight"`, as the
-        mean, with targets or sets counted by their weight.
+      reduction: `"sum_over_batch_size"` or `"mean"`: the sum over sets, divided as above. `"mean_with_sample_weight"`:
+        the same, with targets or sets counted by their weight. `"sum"`: the sum over sets. None or `"none"`: one loss
+        per set. With these two only `normalization="set"` divides, each set by its targets.
       name, dtype: see `ListLoss`.
 
     Call arguments:

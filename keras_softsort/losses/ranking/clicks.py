@@ -46,9 +46,9 @@ class DualLearningLoss(OperatorLoss, operator=ops.dual_learning_loss):
     """Compute the loss of dual learning from clicks: relevance and examination, each debiased by the other.
 
     Use it as `ClickEMLoss`, with the same logits and clicks of at least 0. The logits of examination must not depend on
-    the item, nor those of relevance on its position: give each a tower of its own. An optimizer with one rate moves the
-    few logits of positions too little, so let that tower be 10 times a variable. See `ops.dual_learning_loss` for the
-    formula, edge cases, errors, cost and source.
+    the item, nor those of relevance on its position: give each a tower of its own. With one learning rate for both, the
+    few logits of positions change too slowly, so multiply the variable that holds them by 10. See
+    `ops.dual_learning_loss` for the formula, edge cases, errors, cost and source.
 
     Args:
       max_weight: largest weight of a click, at least 1.

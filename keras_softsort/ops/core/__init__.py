@@ -1,1 +1,1 @@
-"""Helpers of all operators: checks, batching, permutations, noise and straight-through gradients."""
+"""Helpers of all operators: axes, orders, stable sums, temperatures, noise and tracing."""

@@ -17,7 +17,7 @@ def list_size(values: tf.Tensor) -> Any:
 
 
 def is_at_most(size: int | None, maximum: int) -> bool | None:
-    """Whether `size` is at most `maximum`; None if the size is unknown in the graph, and so is the answer."""
+    """Whether `size` is at most `maximum`; None if `size` is None, that is, unknown when traced."""
     return None if size is None else size <= maximum
 
 
@@ -68,7 +68,7 @@ def broadcast_leading(tensors: Sequence[tf.Tensor], inner: Sequence[int]) -> lis
 
 
 def with_static_shape(tensor: tf.Tensor, shape: Any) -> tf.Tensor:
-    """Return `tensor`, which has this `shape` where it is known, with this knowledge.
+    """Return `tensor` with the known sizes of `shape`, which it must have, as its static shape.
 
     Unlike `tf.ensure_shape` it adds no operation, which forward mode and LiteRT would refuse, and checks nothing.
     """

@@ -43,7 +43,7 @@ def choices_of(keys: tf.Tensor, ties: str) -> Ordered | Compared:
 
 
 def choices_in(order: tf.Tensor, size: int | tf.Tensor) -> Ordered:
-    """The choices of the items in `order` [B, k], each at most once, and then of the other items of all `size`."""
+    """The choices of the items in `order` [B, k], each at most once, and then of the remaining ones of `size` items."""
     if order.shape[1] is not None and order.shape[1] == tf.get_static_value(size):
         return Ordered(on_device(order), "first", None)
     ranks = on_device(inverse(order, size))
@@ -206,7 +206,7 @@ def _either(condition: tf.Tensor, choices: Ordered, if_true: Callable, if_false:
                 return tape.gradient(outputs, given, list(upstream), unconnected_gradients="zero")
 
             branches = (functools.partial(slopes, function) for function in (if_true, if_false))
-            # In the graph of this derivative: an eager call has no second derivative by tensors of another one.
+            # Copies in the graph of this derivative: eager calls have no second derivatives for tensors of others.
             is_true, *here = map(tf.identity, (condition, *given))
             tied = choices.tied and tuple(map(tf.identity, choices.tied))
             return _either(is_true, choices._replace(tied=tied), *branches)(*here, *upstream)

@@ -19,9 +19,9 @@ def checked_scale(scale: Any) -> str | None:
 class Deviations(NamedTuple):
     """The standard deviation of each list is `factor * rest`: [..., 1] each.
 
-    `factor` has no gradient, and `rest` is near 1 and has it. No square of a deviation is computed, which could
-    overflow or underflow. Without the gradient, a loss of divided scores would shrink all scores until they collapse
-    to 0.
+    `factor`, the largest distance from `origin`, has no gradient. `rest` is at most 1 and has the gradient. Without it,
+    a loss of divided scores would shrink all scores until they collapse to 0. No square of a deviation is computed,
+    because it could overflow or underflow.
     """
 
     origin: tf.Tensor  # the score nearest 0, without a gradient

@@ -15,8 +15,8 @@ def pairwise_distances(
 ) -> tf.Tensor:
     """Distances [..., q, c] of `queries` [..., q, d] to `candidates` [..., c, d]; NaN where an embedding holds NaN.
 
-    The Euclidean ones multiply differences to the mean of the finite candidates that `mask` [..., c] has, since
-    embeddings far from 0 would lose digits in the product.
+    For Euclidean distances, the mean of the finite candidates that are valid by `mask` [..., c] is subtracted first,
+    because products of embeddings far from 0 would lose digits.
     """
     if distance == "cityblock":
         return cityblock_distances(queries, candidates)

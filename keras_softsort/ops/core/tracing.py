@@ -40,7 +40,7 @@ _target: contextvars.ContextVar[str | None] = contextvars.ContextVar("target", d
 
 @contextlib.contextmanager
 def eager_calls_traced(enabled: bool) -> Iterator[None]:
-    """Within this context eager calls of operators are traced, or run op by op."""
+    """Within this context, eager calls of operators are traced if `enabled`, and otherwise run op by op."""
     global _trace_eager_calls  # noqa: PLW0603
     before, _trace_eager_calls = _trace_eager_calls, enabled
     try:

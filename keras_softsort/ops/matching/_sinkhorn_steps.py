@@ -132,10 +132,10 @@ class Potentials(NamedTuple):
 
     An iteration is f_i = rho (log row_sums_i - logsumexp_j(L_ij + g_j)), and alike for g. rho is 1 if sums must hold.
 
-    Only the first iteration of a segment is made so. The weights after it are a kernel, on whose scalings the others
-    are made, in less time. Its rows have at least 1 / N of the sums that they should have, and no later iteration
-    changes a sum by more, which keeps the scalings of a segment within the numbers of float32. No kernel keeps its
-    range with a penalty, and a segment is one iteration.
+    Only the first iteration of a segment is computed like this. The weights after it are the kernel of the other
+    iterations, which only update its scalings and so take less time. The rows of the kernel have at least 1 / N of the
+    sums that they should have, and no later iteration changes a sum by more, which keeps the scalings of a segment
+    within the range of float32. With a penalty there is no such bound, so a segment is one iteration.
     """
 
     logits: tf.Tensor  # [B, N, M]

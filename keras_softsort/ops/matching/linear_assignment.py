@@ -40,8 +40,9 @@ def linear_assignment(
       ValueError: `scores` has fewer than two axes, or `min_score` or a mask has another shape.
 
     Cost: at most O(k^2) sequential steps for the shorter side k, each O(s) for the longer side s. A batch takes as many
-    steps as its slowest matrix. Under XLA the measured time of square matrices grows as n^0.9 to n^1.7 for random
-    scores, and as n^2.1 for hard ones. Each step takes several times longer in a `tf.function` without XLA.
+    steps as its slowest matrix. Under XLA the measured time of square matrices grows more slowly than n^2
+    for random scores, and about as n^2 for hard ones. Each step takes several times longer in a `tf.function` without
+    XLA.
 
     Example:
       >>> ks.ops.linear_assignment([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]]).numpy().tolist()

@@ -47,7 +47,8 @@ def set_loss(
     Args:
       targets: a tensor `[batch, m, ...]` or a nest of such tensors (a dictionary, say), as the functions take them.
       predictions: a tensor `[batch, n, ...]` or a nest of such tensors, of which at least one is floating-point.
-      pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair, finite and without gradient.
+      pair_cost: function `(targets, predictions) -> [batch, m, n]`, the cost of each pair. It gets no gradient. +inf
+        forbids a pair.
       matched_loss: function `(targets, predictions) -> [batch, m]`; its second argument holds the prediction of each
         target, `[batch, m, ...]`.
       unmatched_loss: function `(predictions) -> [batch, n]`, the loss of predictions without a target, such as the

@@ -81,16 +81,16 @@ def sinkhorn(
         at least 0 and finite; None for 1 each. A row or column with the sum 0 is masked. Masses that differ by less
         than 1e-5 of the larger one (1e-10 in float64) count as equal. Gradients flow to both.
       marginal_penalty: a positive number in units of the logits: the price of sums that differ. None makes them hold.
-      implicit_gradient: whether to compute the gradient from the matrix, as after convergence, and not through the
-        iterations made. It is faster, and needs a `tolerance`, about whose size its error is.
+      implicit_gradient: whether to compute the gradient from the final matrix, as if it had converged, instead of
+        through the iterations. It is faster and needs a `tolerance`. Its error is about as large as the tolerance.
       return_residual: whether to return a `SinkhornResult` of the matrix and its residual.
 
     Returns:
       `[..., n, m]` in the dtype of `logits`. Half precision is computed in float32. Equal logits share evenly. A matrix
       with a valid NaN or +inf, or an infinite sum, is NaN. A row or column of -inf only counts as masked; in a square
       matrix without masks or sums, the other rows then sum to more than 1. If -inf allows no complete matching, the
-      residual stays large. Without valid rows or columns the matrix is 0. Its gradient may be differentiated again,
-      under XLA for up to 20 iterations without a tolerance.
+      residual stays large. Without valid rows or columns the matrix is 0. There are second derivatives; under XLA only
+      for up to 20 iterations without a tolerance.
 
       The residual `[...]` is the largest difference of a row sum of the soft matrix from its target, including the
       slack row, and has no gradient. With a `marginal_penalty` it is the largest change by half an iteration.
@@ -102,9 +102,9 @@ def sinkhorn(
       InvalidArgumentError: a sum is negative or NaN, and was unknown when traced. Under XLA its matrix is NaN.
       RuntimeError: a gradient is taken in forward mode.
 
-    Cost: O(n m) time per iteration, with exponentials of the matrix for every tenth, and with a penalty for all. Memory
-    is O(n m) plus m for every tenth iteration, and with a penalty for all. An `implicit_gradient` takes O(n m) time for
-    each of fewer steps. `hard` adds the cost of `linear_assignment`.
+    Cost: O(n m) time per iteration. Every tenth iteration computes exponentials of the matrix, and with a penalty every
+    iteration does. Memory is O(n m), plus m numbers for every tenth iteration, or with a penalty for every iteration.
+    An `implicit_gradient` takes fewer steps of O(n m) time. `hard` adds the cost of `linear_assignment`.
 
     Example:
       >>> (100 * ks.ops.sinkhorn([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]).numpy()).round().tolist()

@@ -11,9 +11,9 @@ from keras_softsort.ops.core.numbers import vector_product
 from keras_softsort.ops.matching._sinkhorn_problem import Plan, plan_of_length
 from keras_softsort.ops.matching._sinkhorn_steps import Gradients, Potentials, Scalings, State
 
-# The most iterations of soft permutations after which it is asked whether a matrix stops.
+# The most iterations between two checks of whether a soft permutation has converged.
 MAX_ROUND = 8
-# The default number of iterations has as many segments.
+# Up to this many segments are made without a loop: as many as the default number of iterations has.
 MAX_SEGMENTS_WITHOUT_LOOP = 2
 # The residual of conjugate gradients, relative to the first one, at which they stop.
 IMPLICIT_RESIDUAL = {tf.float32: 1e-5, tf.float64: 1e-10}
@@ -126,7 +126,7 @@ def _implicit_gradients(weights: tf.Tensor, upstream: tf.Tensor, max_iterations:
 
         rows a + P b = sum_j(P U),   P^T a + columns b = sum_i(P U).
 
-    Without a this is a symmetric system for b, which conjugate gradients solve in fewer steps than Sinkhorn's.
+    Eliminating a leaves a symmetric system for b, which conjugate gradients solve in fewer steps than Sinkhorn takes.
     """
     rows, columns = tf.reduce_sum(weights, axis=2), tf.reduce_sum(weights, axis=1)
     products = weights * upstream

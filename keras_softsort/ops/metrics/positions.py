@@ -100,7 +100,10 @@ def ordered_pair_accuracy(
 def pair_accuracy(
     lists: RankingLists, *, ties: str = "mean", average: str = "pairs", **shared: Unpack[ListArguments]
 ) -> Measures:
-    """The accuracy of the pairs of each list, which weighs as much as its pairs, or as its items do on average."""
+    """The accuracy of the pairs of each list.
+
+    With `average="pairs"` a list has the total weight of its pairs, and with "lists" the mean weight of its items.
+    """
     scores, labels, weights = lists.scores, lists.labels, lists.item_weights()
     right, pairs = concordant_pairs(scores, labels, lists.mask, weights), untied_pairs(labels, lists.mask, weights)
     if ties == "mean":

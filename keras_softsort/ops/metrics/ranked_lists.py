@@ -61,8 +61,9 @@ def metric_arguments(
 def _advise_of_swapped(scores: tf.Tensor, labels: tf.Tensor) -> None:
     """Warn if eager `scores` look like labels, and `labels` like scores.
 
-    Real labels are mostly grades: few integers, with ties in a list. Scores of a model are different in a list, and no
-    quarters, as ratings may be. Popularity as an integer score and a position as a score are no grades.
+    Real labels are mostly grades: small integers with ties. The scores of a model differ from each other, and are not
+    multiples of 1/4, as ratings may be. Integer scores such as popularity (above `MAX_GRADE`) or positions (without
+    ties) do not look like grades.
     """
     if not are_small_and_eager(scores, labels) or not scores.shape.num_elements():
         return

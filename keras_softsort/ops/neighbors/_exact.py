@@ -19,9 +19,9 @@ from keras_softsort.ops.neighbors._bounds import chunk_bounds, is_searchable, qu
 
 MAX_QUERIES = 256  # the most queries that are compared with a block of references at once
 CHUNK_SIZE = 32  # the number of references that share a bound
-SPARE_CHUNKS = 6  # the first round searches k chunks, which are needed at least, and these
-LATER_ROUNDS = 16  # a later round, as many copies of a reference need it, searches this many times as many chunks
-MAX_SIZE_OF_ALL = 1024  # several queries are compared with so many references without bounds
+SPARE_CHUNKS = 6  # the first round searches the k chunks that are always needed, and this many more
+LATER_ROUNDS = 16  # a later round, needed if a reference has many copies, searches this many times as many chunks
+MAX_SIZE_OF_ALL = 1024  # up to this many references, several queries are compared with all of them, without bounds
 BLOCKS_OF_ALL = 4  # a search without bounds compares queries with this many blocks at once
 GATHERED_SIZE = 2**23  # the most entries of references that are compared by differences at once
 

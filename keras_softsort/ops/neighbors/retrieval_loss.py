@@ -46,13 +46,13 @@ def retrieval_loss(
     the relevant candidates of a query and m_i the share of the first k ranks that i holds (`soft_top_k_membership` of
     the similarities; 1 without `k`), the metrics are:
 
-    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / |P|`, or over `min(k, |P|)`, as `divisor` says;
-    - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)` over the same sum in the best order, with exact ranks;
+    - `"average_precision"`: `sum_{i in P} m_i r+_i / r_i / |P|`, or divided by `min(k, |P|)`, as `divisor` says;
+    - `"ndcg"`: `sum_{i in P} m_i / log2(1 + r_i)`, divided by the same sum for the best order, with exact ranks;
     - `"mrr"`: `m_i / r_i` of the most similar relevant candidate i, where r_i counts the irrelevant ones above it;
     - `"precision"`: `sum_{i in P} m_i / min(k, valid candidates)`; `"recall"`: `sum_{i in P} m_i / |P|`.
 
     As tau goes to 0 these become `mean_average_precision`, `ndcg`, `mrr`, `precision` and `recall` of the similarities.
-    Of two tied candidates each counts half as above the other. `RetrievalLoss` is the mean over queries.
+    Each of two tied candidates counts half towards the rank of the other. `RetrievalLoss` is the mean over queries.
 
     Args:
       queries: embeddings `[q, d]`.

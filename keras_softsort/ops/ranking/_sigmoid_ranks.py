@@ -114,8 +114,8 @@ class ScorePairs:
         return tf.reduce_sum(of_leads, axis=2) / self._tau, of_tau
 
 
-# Shorter lists compare all pairs, which the gradient then needs not compute again. Others take 32 nodes for scores that
-# span up to 11 temperatures, or a node for every 3 items, which takes at most 0.8 of the time of all pairs.
+# Lists below the first size compare all pairs, and the gradient need not compute them again. Longer lists take the
+# fixed number of nodes if it suffices for the span of their scores, or else one node for every few items.
 MIN_SIZE, NUM_NODES, ITEMS_PER_NODE = 250, 32, 3
 
 Way = Callable[[tf.Tensor, tf.Tensor], ScorePairs | ExponentialSums]

@@ -68,14 +68,17 @@ def relative_gains(lists: RankingLists, gain: str | Callable) -> tf.Tensor:
 
 
 def absolute_gains(lists: RankingLists, gain: str | Callable) -> tf.Tensor:
-    """The gains `[batch, n]` of labels, 0 where masked. Without XLA, exponential ones of no finite sum are an error."""
+    """The gains `[batch, n]` of labels, 0 where masked.
+
+    Without XLA, exponential gains whose sum is not finite raise an error.
+    """
     labels = lists.labels
     if callable(gain):
         return lists.only_valid(tf.cast(gain(labels), labels.dtype))
     if gain == "linear":
         return labels
     gains = tf.pow(tf.constant(2, labels.dtype), labels) - 1
-    # The sum, which is at least any DCG with the discounts by name.
+    # The sum is an upper bound of the DCG with each named discount.
     is_finite = tf.reduce_all(tf.math.is_finite(tf.reduce_sum(gains, axis=-1)))
     return checked_gains(gains, is_finite, labels)
 

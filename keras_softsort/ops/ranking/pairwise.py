@@ -54,8 +54,8 @@ def ranknet_loss(
     Scores come first and labels second, unlike in Keras and scikit-learn.
 
     A pair with label_i > label_j and scores s costs `C_ij = log(1 + exp(-(s_i - s_j) / tau))`, times the weight of item
-    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. Pairs that are
-    given as such cost `weight * tf.math.softplus(-score_difference / tau)`. See `RankNetLoss` for its use.
+    i and the lambda weight of the pair. `ranknet_lambdas` is the gradient of the sum of these costs. If your data are
+    pairs and not lists, compute `weight * tf.math.softplus(-score_difference / tau)`. See `RankNetLoss` for its use.
 
     Args:
       scores: floating-point `[..., n]`.

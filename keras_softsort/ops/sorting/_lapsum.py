@@ -164,11 +164,12 @@ def _threshold_by_order(lists: OrderedLists, k: tf.Tensor) -> tuple[tf.Tensor, t
 def _between(
     sums: tuple[tf.Tensor, tf.Tensor], gap: tf.Tensor, count: tf.Tensor, total: tf.Tensor, k: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The threshold between two neighbors: whether it is given from the left one, and its distance from that one.
+    """The threshold between two neighboring items: whether it is relative to the left one, and its distance from it.
 
-    `count` of `total` items are left of it. The sums decay from the two neighbors on. Between them, the sum of
-    memberships is `c + k - below / y + above y` in `y = exp(distance)`: a quadratic equation. Its solution has two
-    forms, of which one has no cancellation and no underflow.
+    `count` of `total` items are left of the threshold. `sums` are the decaying sums at the two neighbors, which are
+    `gap` apart. At a distance d from the left neighbor the sum of memberships is
+    `count - left_sum / (2 y) + right_sum exp(-gap) y / 2` with `y = exp(d)`. Setting it to k gives a quadratic
+    equation, whose solution has two forms. The one without cancellation and underflow is taken.
     """
     (left_sum, right_sum), excess = sums, count - k
     root = tf.sqrt(excess * excess + left_sum * right_sum * tf.exp(-gap))

@@ -38,7 +38,7 @@ def permutation(args: SortArguments, top_k: int | None = None, hard: bool = Fals
 
 @traced_if_eager
 def log_permutation(args: SortArguments, top_k: int | None = None) -> tf.Tensor:
-    """The logarithms of `permutation`, finite if its weights underflow, and -inf where masked."""
+    """The logarithms of `permutation`: finite even if weights underflow, and `excluded` where the mask allows none."""
     lists = args.lists()
     return _finish(_rows(args, lists, _leading_ranks(lists, top_k)).matrix(log=True), args)
 
@@ -195,7 +195,7 @@ def _product_by_size(is_long: tf.Tensor, lists: Lists, values: tf.Tensor, short:
         # XLA cannot compile the gradient of a conditional of unknown sizes, so the gradients are taken inside.
         def gradient(upstream: tf.Tensor) -> Any:
             def slopes(multiply: Product) -> Any:
-                # In the graph of the branch: an eager call has no second derivative by tensors of another one.
+                # Copies in the graph of the branch: eager calls have no second derivatives for tensors of other graphs.
                 *given, weights = map(tf.identity, (scores, tau, values, upstream))
                 with tf.GradientTape() as tape:
                     tape.watch(given)
@@ -211,7 +211,7 @@ def _product_by_size(is_long: tf.Tensor, lists: Lists, values: tf.Tensor, short:
 
 
 def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:
-    """Exact rows. The valid rows of a list that is not a number are NaN, as in the soft matrix."""
+    """Exact rows. The valid rows of a list whose tau is NaN are NaN, as in the soft matrix."""
     numbers, own = on_device(ranks.numbers), on_device(lists.ranks)
     exact = tf.cast(tf.equal(numbers[:, :, tf.newaxis], own[:, tf.newaxis, :]), lists.tau.dtype)
     is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), ranks.numbers < lists.valid_counts())
@@ -219,14 +219,14 @@ def _hard_rows(lists: OrderedLists, ranks: Ranks) -> tf.Tensor:
 
 
 def _hard_product(lists: OrderedLists, values: tf.Tensor, top_k: int | None) -> tf.Tensor:
-    """`values` [B, n, d], 0 where masked, in exact order; NaN at valid ranks of a list that is not a number."""
+    """`values` [B, n, d], 0 where masked, in exact order; NaN at valid ranks of a list whose tau is NaN."""
     exact = take(values, lists.order[:, :top_k])
     is_invalid = tf.logical_and(tf.math.is_nan(lists.tau), _leading_ranks(lists, top_k).numbers < lists.valid_counts())
     return or_nan(exact, is_invalid[:, :, tf.newaxis])
 
 
 def _or_nan(lists: Lists, result: tf.Tensor) -> tf.Tensor:
-    """`result` [B, n], NaN for a list that is not a number."""
+    """`result` [B, n], NaN for a list whose tau is NaN."""
     return or_nan(result, tf.math.is_nan(lists.tau))
 
 

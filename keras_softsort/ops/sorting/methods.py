@@ -106,7 +106,7 @@ class SortArguments(NamedTuple):
     axis: int = -1  # where results have the list axis, counted from the last axis of the scores
 
     def with_list_axis_last(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Move the list axis of a `tensor` with the axes that the scores had, and perhaps more behind, as theirs."""
+        """Move the list axis of `tensor` to where that of the scores was moved. Axes after those of the scores stay."""
         end = self.scores.shape.rank - 1
         return moved_axis(tensor, end + 1 + self.axis, end)
 

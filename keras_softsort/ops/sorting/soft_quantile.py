@@ -100,7 +100,8 @@ def _quantiles(args: SortArguments, quantiles: tf.Tensor) -> tf.Tensor:
 def _places(args: SortArguments, quantiles: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The ranks below and then those above the quantiles, [..., 2 q], and the share [..., q] of the upper ones.
 
-    Float32 would leave no digit of a share. Constants for all counts of a known list size spare LiteRT the float64.
+    Positions are float64, because in float32 a share would lose its digits. For a known list size they are constants
+    for every number of valid items, because LiteRT has no float64.
     """
     size, known = args.scores.shape[-1], tf.get_static_value(quantiles)
     if args.mask is None:

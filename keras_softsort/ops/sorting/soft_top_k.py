@@ -106,9 +106,9 @@ def soft_top_k_membership(
       axis: the axis of the n items in `scores`, `mask` and the memberships. A tensor k has the other axes.
 
     Returns:
-      `[..., n]` in the dtype of `scores`. Masked items get 0. If fewer than k items are valid, masked items share the
-      rest evenly, and except with a matrix every valid item gets 1 and zero gradient. Tied items have equal
-      memberships; if `hard`, the first are chosen. A list with a valid score that is not finite gives NaN.
+      `[..., n]` in the dtype of `scores`. Masked items get 0 if at least k items are valid. Otherwise they share the
+      remaining memberships evenly, and every valid item gets 1 and zero gradient, except with a matrix. Tied items have
+      equal memberships; if `hard`, the first are chosen. A list with a valid score that is not finite gives NaN.
 
     Raises:
       TypeError: `scores` is not floating-point, `k` does not hold integers, or `mask` is not bool.

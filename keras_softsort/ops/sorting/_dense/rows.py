@@ -81,7 +81,7 @@ class MatrixRows(NamedTuple):
 
 @tf.custom_gradient
 def _gaps_below_peak(logits: tf.Tensor, tau: tf.Tensor, farthest: tf.Tensor) -> tuple:
-    """`(logits - peaks) / tau`, with all differences from `-farthest`, below which weights are 0, to 0.
+    """`(logits - peaks) / tau`, with differences clipped to `[-farthest, 0]`. Below `-farthest` all weights are 0.
 
     So quotients do not overflow, and tau [B, 1 or r, 1] has a finite gradient. Infinite logits are the peaks of a row.
     """

@@ -73,7 +73,10 @@ def _bisect_extent(limits: tf.Tensor, holds: Callable[[tf.Tensor], tf.Tensor]) -
 def sum_over_blocks(
     near: BlockRange, pair_sums: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], columns: int | tf.Tensor
 ) -> tf.Tensor:
-    """The sum over each block's block_range of `pair_sums(own, other)`: of numbers [T], float64 [T, BLOCK, columns]."""
+    """Sum `pair_sums(own, other)` over the blocks `other` that matter to each block `own`: [blocks, BLOCK, columns].
+
+    `pair_sums` takes the numbers of T pairs of blocks, [T] each, and returns float64 [T, BLOCK, columns].
+    """
     total = tf.shape(near.first)[0]
     tile = tf.minimum(total, TILE)
     tiles = (total + tile - 1) // tile

@@ -114,7 +114,10 @@ class NeuralSortProducts(NamedTuple):
         return self.band.blocks.join(self.valid * self._sum_over_ranks(pair_sums, tf.shape(left)[-1]))
 
     def gradient(self, rows: BandedRows, left: tf.Tensor, right: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """P^T u of `left` u; and from A_ij = P_ij u_i (w_j - (P w)_i) with `right` w the gradient of the scores."""
+        """P^T u of `left` u, and the gradient of `sum_ij u_i P_ij w_j` with `right` w for the scores, times tau.
+
+        It is made of sums of A_ij = P_ij u_i (w_j - (P w)_i).
+        """
         depth, join = tf.shape(left)[-1], self.band.blocks.join
         scaled, right = self._cut(left) * rows.norms, self._cut(right)
         first, positions = right[:, :1], tf.range(BLOCK, dtype=tf.float64)

@@ -36,7 +36,7 @@ class MatrixFree(NamedTuple):
     # (lists, scores, tau, eps): the products of `lists` with these scores and temperatures. `eps` is the largest total
     # weight of a row that may be left out; None leaves out less than the rounding error.
     make_products: Callable[[OrderedLists, tf.Tensor, tf.Tensor, float | None], Products]
-    min_size: int  # of lists for which this is faster than the matrix
+    min_size: int  # of lists that are computed without the matrix
 
     def multiply(self, lists: OrderedLists, values: tf.Tensor, eps: float | None = None) -> tf.Tensor:
         """P @ values for `values` [L, n, d], 0 where masked: [L, n, d], 0 at ranks of masked items."""

@@ -14,8 +14,8 @@ import tensorflow as tf
 from keras_softsort.ops.core.order import take, tie_sums, tied_ranks
 from keras_softsort.ops.sorting._ordering import MAX_QUOTIENT, working_dtype
 
-# Rounds of pooling before the halves are merged. Ranks of normal scores are 1.3 to 5.6 times as fast with them without
-# XLA, and up to 2 times with it. Where they do not solve it, their time is lost (benchmarks/operators/variants.py).
+# Rounds of pooling before the halves are merged. Most lists are solved by them, and faster than by merging halves
+# (benchmarks/operators/variants.py). Where they do not solve it, their time is lost.
 ROUNDS = 8
 # Levels that differ by less than this share of the distance of their first numbers are equal. Scores such as 0.1, 0.2
 # and 0.3 are then 0.1 apart, and results change by no more than they are rounded.
@@ -62,9 +62,10 @@ class Level(NamedTuple):
         return tf.where(tf.abs(found) <= self.rounding * tf.abs(apart), tf.zeros_like(found), found)
 
     def join(self, gap: tf.Tensor, left: tf.Tensor, right: tf.Tensor, sizes: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """The statistic of two adjacent runs, less the first number of the left one, which is `gap` below the right's.
+        """The statistic of two adjacent runs together, relative to the first number of the left run.
 
-        `left` and `right` are those of the runs, each less the first number of its run; 0 for one position.
+        `left` and `right` are the statistics of the two runs, each relative to the first number of its own run, so 0
+        for one position. `gap` is the first number of the right run minus that of the left run.
         """
         if self.is_soft:
             return left - tf.math.softplus(left - right - gap)
@@ -117,10 +118,11 @@ def blocks(x: tf.Tensor, valid_counts: tf.Tensor, level: Level) -> tuple[tf.Tens
         statistic = tf.where(last < middle, left, tf.where(first >= middle, right, statistic))
         return head, statistic + level.of_positions(first - origin, last - origin)
 
-    # Two halves of `half` positions are merged. Only one block, across the middle, can change. A block of the left half
-    # belongs to it exactly if the level of the run that follows the block, up to the last block of the right half that
-    # is not below it, is not below its own level; the right half is the mirror image. The block is not part of that
-    # run, because a dominant one would hide the others in a soft maximum. Each position decides by one binary search.
+    # Two halves of `half` positions are merged. Only one block, across the middle, can change. To decide whether a
+    # block of the left half joins it, take the run that starts after the block and ends with the last block of the
+    # right half whose level is not below the block's. The block joins exactly if the level of this run is not below its
+    # own. The right half is the mirror image. The run leaves out the block itself, because a dominant block would hide
+    # the others in a soft maximum. Each position decides by one binary search.
     def merge(half: tf.Tensor, *state: tf.Tensor) -> tuple[tf.Tensor, ...]:
         solved = _Solved(*state)
         is_left = tf.equal(positions // half % 2, 0)

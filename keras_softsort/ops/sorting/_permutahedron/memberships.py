@@ -1,7 +1,7 @@
 """Projections onto the memberships in the k largest: the permutahedron of k ones and zeros.
 
-Scores are used in float64, over tau and relative to the k-th largest: z. The items at 0 and at 1 are found without a
-gradient, and the memberships of the others differentiably.
+The scores z are divided by tau, relative to the k-th largest, in the working dtype. The items with membership 0 or 1
+are found without a gradient, and the memberships of the others differentiably.
 """
 
 from __future__ import annotations

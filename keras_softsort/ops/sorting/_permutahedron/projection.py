@@ -1,6 +1,7 @@
 """Projections onto the permutahedron: the ranks and the sorted scores of fast soft sort.
 
-Both are differentiable sums over the blocks of an isotonic regression, found in float64 without a gradient.
+Both are differentiable sums over the blocks of an isotonic regression. The blocks are found in the working dtype,
+without a gradient.
 """
 
 from __future__ import annotations
