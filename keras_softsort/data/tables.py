@@ -86,8 +86,9 @@ def read_parquet(
 ) -> RankingDataset:
     """Read lists from Parquet files: the rows with the same value in a group column are one list.
 
-    Use it for files larger than memory. The result is that of `from_frame`, but only its float32 features and a row
-    group are in memory. Needs pyarrow (`pip install "keras-softsort[data]"`).
+    Use it for files larger than memory. The result is that of `from_frame`, but only its float32 features and one
+    row group at a time are in memory. A row group takes several times its float32 size while it is read. Needs pyarrow
+    (`pip install "keras-softsort[data]"`).
 
     Args:
       path: a file, a pattern such as `"train-*.parquet"`, or several of them with equal columns. Groups may cross

@@ -40,8 +40,8 @@ def linear_assignment(
       ValueError: `scores` has fewer than two axes, or `min_score` or a mask has another shape.
 
     Cost: at most O(k^2) sequential steps for the shorter side k, each O(s) for the longer side s. A batch takes as many
-    steps as its slowest matrix. Under XLA the measured time of square matrices grows more slowly than n^2
-    for random scores, and about as n^2 for hard ones. Each step takes several times longer in a `tf.function` without
+    steps as its slowest matrix. Under XLA the measured time of square matrices grows more slowly than n^2 for random
+    scores, and no faster than about n^2 for hard ones. Each step takes several times longer in a `tf.function` without
     XLA.
 
     Example:

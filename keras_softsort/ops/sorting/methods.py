@@ -171,7 +171,7 @@ def _is_long(method: str, power: float, size: int | None) -> bool | None:
     return None if size is None else size >= matrix_free.min_size and not compares_pairs(size)
 
 
-# The smallest sizes are measured by benchmarks/operators/dense_matrix_free_threshold.py.
+# From these sizes on it is faster, by benchmarks/operators/dense_matrix_free_threshold.py.
 register(Method("neural_sort", neural_sort_logits, MatrixFree(neural_sort_products, min_size=1024)))
 register(Method("soft_sort", soft_sort_logits, MatrixFree(soft_sort_products, min_size=192), takes_power=True))
 register(Method("lapsum", ranks=lapsum_ranks, membership=lapsum_membership))
