@@ -40,7 +40,7 @@ class SetLoss(WeightedLoss):
         targets count in the divisor all the same. Otherwise it makes the mean over the batch NaN.
       reduction: `"sum_over_batch_size"` or `"mean"`: the sum over sets, divided as above. `"mean_with_sample_weight"`:
         the same, with targets or sets counted by their weight. `"sum"`: the sum over sets. None or `"none"`: one loss
-        per set. With these two only `normalization="set"` divides, each set by its targets.
+        per set. With `"sum"` and None only `normalization="set"` divides, each set by its targets.
       name, dtype: see `ListLoss`.
 
     Call arguments:
